@@ -14,6 +14,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { buildConsole } from './build-console.js';
+import { buildDevice } from './build-device.js';
 import { compressFiles } from './compress.js';
 
 process.chdir(new URL('..', import.meta.url).pathname);
@@ -47,6 +48,7 @@ try {
     chmodSync(join(compiled, 'main.js'), 0o755);
     // What an author of actions imports: types alone, which are the source as it is.
     copyFileSync('src/features/actions/pool/api.ts', join(compiled, 'features/actions/pool/api.d.ts'));
+    await buildDevice(compiler, compiled);
     await buildConsole(join(compiled, 'console'));
     compressFiles(join(compiled, 'console'));
     const files = filesIn(compiled);

@@ -6,6 +6,7 @@ import { addActionCommands } from './commands/actions/action.ts';
 import { addCompletionCommand } from './commands/client/completion.ts';
 import { addConsoleCommand } from './commands/client/console.ts';
 import { addContextCommands } from './commands/client/context.ts';
+import { addAgentCommands } from './commands/devices/agent.ts';
 import { addDeviceCommands } from './commands/devices/device.ts';
 import { addLockoutCommands } from './commands/devices/lockout.ts';
 import { addClaimTokenCommands } from './commands/fleets/claim-token.ts';
@@ -55,6 +56,7 @@ export function createProgram(): Command {
   addFleetCommands(program);
   addDeviceCommands(program);
   addLockoutCommands(program);
+  addAgentCommands(program);
   addSchemaCommands(program);
   addMailCommands(program);
   addDeadLetterCommands(program);

@@ -14,6 +14,11 @@ export const clients = {
     `${folder}python-driver.py`,
     fileURLToPath(new URL('../../clients/python', import.meta.url)),
   ],
+  typescript: [
+    process.execPath,
+    `${folder}typescript-driver.js`,
+    fileURLToPath(new URL('../../dist/device.js', import.meta.url)),
+  ],
 } as const;
 
 /** What a driver says. */

@@ -9,6 +9,9 @@ export const adminVariable = 'FLEETPOST_ADMIN';
 /** The configuration file of commands that take `--config`. */
 export const configVariable = 'FLEETPOST_CONFIG';
 
+/** Of programs on devices and their agent, which may run on the machine of a server. */
+const deviceVariables = ['URL', 'CA', 'PINS', 'QUEUE', 'SOCKET'].map((name) => `FLEETPOST_${name}`);
+
 /** Whether a value of `FLEETPOST_ADMIN` is the URL for commands. */
 export function isAdminUrl(text: string): boolean {
   return /^https?:\/\//.test(text);
@@ -17,5 +20,5 @@ export function isAdminUrl(text: string): boolean {
 /** Whether a variable is for commands, and no configuration key. */
 export function isClientVariable(name: string, value: string): boolean {
   if (name === adminVariable) return isAdminUrl(value);
-  return [tokenVariable, fleetVariable, contextVariable, configVariable].includes(name);
+  return [tokenVariable, fleetVariable, contextVariable, configVariable, ...deviceVariables].includes(name);
 }

@@ -1,0 +1,24 @@
+// Bundles what goes to devices, each into one file that needs Node 18 and nothing else: the client, with its types,
+// and the agent.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+export async function buildDevice(compiler, folder) {
+  const bundle = (entry, file) =>
+    build({
+      entryPoints: [entry],
+      outfile: join(folder, file),
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      target: 'node18',
+      legalComments: 'none',
+      logLevel: 'warning',
+    });
+  await bundle('src/device/client/index.ts', 'device.js');
+  await bundle('src/device/agent/bundle.ts', 'agent.js');
+  const types = ['--project', 'src/device/client/tsconfig.json', '--outDir', folder];
+  const { status } = spawnSync(process.execPath, [compiler, ...types], { stdio: 'inherit' });
+  if (status !== 0) throw new Error('The types of the client could not be built.');
+}

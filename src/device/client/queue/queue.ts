@@ -1,0 +1,210 @@
+import { type JournalOwner, QueueJournal } from './journal.ts';
+
+/** Settled mails that are remembered: those whose settling the server may not have heard of. */
+const settledMax = 64;
+
+/** What is decided when an entry is sent for the first time, and is the same each time. */
+interface Attempt {
+  /** When it was recorded, or null if it is not late. */
+  readonly atMs: number | null;
+  readonly key: string | null;
+  readonly keyMs: number | null;
+}
+
+/** What waits to be sent. */
+export interface QueueEntry extends Attempt {
+  readonly number: number;
+  readonly kind: 'datapoint' | 'msg';
+  readonly name: string;
+  /** JSON, as it is sent. */
+  readonly body: string;
+}
+
+/** What a queue counts since it was made: `doubtful` are entries that may be stored twice. */
+export type QueueCounter = 'dropped' | 'refused' | 'doubtful';
+
+/** What the device remembers beside its queue, when it claims its secret. */
+export type RememberedValue = 'secret' | 'claimed';
+
+/** One change of the queue, as it is written to its journal. */
+type Change =
+  | ({ do: 'put' } & QueueEntry)
+  | ({ do: 'try'; number: number } & Attempt)
+  | { do: 'remove'; number: number }
+  | { do: 'count'; name: QueueCounter; by: number }
+  | { do: 'remember'; name: RememberedValue; value: string }
+  | { do: 'settle'; id: string; verb: string }
+  | { do: 'unsettle'; id: string };
+
+/** Bounds of a queue. */
+export interface QueueLimits {
+  bytesMax: number;
+  entriesMax: number;
+}
+
+/**
+ * What waits to be sent, which mail was settled, and what was counted: in a journal on disk, since a device can lose
+ * power, or without a path in memory.
+ */
+export class DeviceQueue {
+  readonly #limits: QueueLimits;
+  readonly #journal: QueueJournal<Change> | undefined;
+  /** Apart, since the oldest datapoints go first where there is no room. */
+  readonly #entries = { datapoint: new Map<number, QueueEntry>(), msg: new Map<number, QueueEntry>() };
+  readonly #counts: Record<QueueCounter, number> = { dropped: 0, refused: 0, doubtful: 0 };
+  readonly #values = new Map<string, string>();
+  readonly #settled = new Map<string, string>();
+  readonly #owner: JournalOwner<Change> = {
+    apply: (change) => this.#apply(change),
+    reset: () => this.#reset(),
+    snapshot: () => this.#snapshot(),
+  };
+  #bytes = 0;
+  #lastNumber = 0;
+  #sending: number | undefined;
+
+  constructor(path: string | undefined, limits: QueueLimits) {
+    this.#limits = limits;
+    this.#journal = path === undefined ? undefined : new QueueJournal<Change>(path, this.#owner);
+  }
+
+  get entries(): number {
+    return this.#entries.datapoint.size + this.#entries.msg.size;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  count(name: QueueCounter): number {
+    return this.#counts[name];
+  }
+
+  close(): Promise<void> {
+    return this.#journal?.close() ?? Promise.resolve();
+  }
+
+  /** Applies a change, and resolves when it is on disk. */
+  #change(change: Change): Promise<void> {
+    if (this.#journal !== undefined) return this.#journal.append(change);
+    this.#apply(change);
+    return Promise.resolve();
+  }
+
+  #apply(change: Change): void {
+    if (change.do === 'put') {
+      const { do: _, ...entry } = change;
+      this.#entries[entry.kind].set(entry.number, entry);
+      this.#bytes += Buffer.byteLength(entry.body);
+      this.#lastNumber = Math.max(this.#lastNumber, entry.number);
+    } else if (change.do === 'try') {
+      const { do: _, ...attempt } = change;
+      const entry = this.#find(change.number);
+      // It keeps its place in the map.
+      if (entry !== undefined) this.#entries[entry.kind].set(entry.number, { ...entry, ...attempt });
+    } else if (change.do === 'remove') this.#forget(change.number);
+    else if (change.do === 'count') this.#counts[change.name] += change.by;
+    else if (change.do === 'remember') this.#values.set(change.name, change.value);
+    else if (change.do === 'unsettle') this.#settled.delete(change.id);
+    else {
+      this.#settled.set(change.id, change.verb);
+      const [oldest] = this.#settled.keys();
+      if (this.#settled.size > settledMax && oldest !== undefined) this.#settled.delete(oldest);
+    }
+  }
+
+  #find(number: number): QueueEntry | undefined {
+    return this.#entries.datapoint.get(number) ?? this.#entries.msg.get(number);
+  }
+
+  #forget(number: number): void {
+    const entry = this.#find(number);
+    if (entry === undefined) return;
+    this.#entries[entry.kind].delete(number);
+    this.#bytes -= Buffer.byteLength(entry.body);
+  }
+
+  #reset(): void {
+    for (const map of [this.#entries.datapoint, this.#entries.msg, this.#values, this.#settled]) map.clear();
+    Object.assign(this.#counts, { dropped: 0, refused: 0, doubtful: 0 });
+    this.#bytes = 0;
+  }
+
+  *#snapshot(): Iterable<Change> {
+    for (const [name, by] of Object.entries(this.#counts))
+      yield { do: 'count', name: name as QueueCounter, by };
+    for (const [name, value] of this.#values) yield { do: 'remember', name: name as RememberedValue, value };
+    for (const [id, verb] of this.#settled) yield { do: 'settle', id, verb };
+    for (const map of [this.#entries.datapoint, this.#entries.msg]) {
+      for (const entry of map.values()) yield { do: 'put', ...entry };
+    }
+  }
+
+  /** Makes room by dropping the oldest, datapoints first, and adds an entry. It is on disk when `stored` resolves. */
+  add(entry: Omit<QueueEntry, 'number'>): { dropped: number; stored: Promise<void> } {
+    const bytes = Buffer.byteLength(entry.body);
+    let dropped = 0;
+    for (;;) {
+      const isFull = this.entries >= this.#limits.entriesMax || this.#bytes + bytes > this.#limits.bytesMax;
+      const oldest = isFull ? this.#oldestToDrop() : undefined;
+      if (oldest === undefined) break;
+      this.#change({ do: 'remove', number: oldest }).catch(() => {});
+      dropped += 1;
+    }
+    if (dropped > 0) this.increment('dropped', dropped);
+    const stored = this.#change({ do: 'put', number: this.#lastNumber + 1, ...entry });
+    return { dropped, stored };
+  }
+
+  #oldestToDrop(): number | undefined {
+    for (const map of [this.#entries.datapoint, this.#entries.msg]) {
+      for (const number of map.keys()) if (number !== this.#sending) return number;
+    }
+    return undefined;
+  }
+
+  /** The oldest entry, which stays until it is removed. */
+  head(): QueueEntry | undefined {
+    const [datapoint] = this.#entries.datapoint.values();
+    const [message] = this.#entries.msg.values();
+    const isDatapoint =
+      message === undefined || (datapoint !== undefined && datapoint.number < message.number);
+    const head = isDatapoint ? datapoint : message;
+    this.#sending = head?.number;
+    return head;
+  }
+
+  update({ number, atMs, key, keyMs }: QueueEntry): Promise<void> {
+    return this.#change({ do: 'try', number, atMs, key, keyMs });
+  }
+
+  /** Not waited for: an entry that is still there after a crash is sent again with its key. */
+  remove({ number }: QueueEntry): void {
+    this.#sending = undefined;
+    this.#change({ do: 'remove', number }).catch(() => {});
+  }
+
+  increment(name: QueueCounter, by = 1): void {
+    this.#change({ do: 'count', name, by }).catch(() => {});
+  }
+
+  value(name: RememberedValue): string | undefined {
+    return this.#values.get(name);
+  }
+
+  remember(name: RememberedValue, value: string): Promise<void> {
+    return this.#change({ do: 'remember', name, value });
+  }
+
+  verbOf(mailId: string): string | undefined {
+    return this.#settled.get(mailId);
+  }
+
+  settle(id: string, verb: string): Promise<void> {
+    return this.#change({ do: 'settle', id, verb });
+  }
+
+  unsettle(id: string): Promise<void> {
+    return this.#change({ do: 'unsettle', id });
+  }
+}

@@ -1,0 +1,101 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import {
+  checkServerIdentity,
+  connect,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+  type TLSSocket,
+} from 'node:tls';
+
+/**
+ * 2026-01-01. A clock before it is one of a device that has none: what it says of a certificate's dates is not asked,
+ * or such a device would never reach the server whose clock it could go by.
+ */
+const releasedAtMs = 1_767_225_600_000;
+const chainLengthMax = 8;
+const openSecondsMax = 30;
+
+/** By what the server proves itself. */
+export interface Trust {
+  /** Authorities in PEM. */
+  ca: string | undefined;
+  /** Base64 of the SHA-256 of public keys (SubjectPublicKeyInfo, as in RFC 7469). */
+  pins: readonly string[];
+  /** Made once: to read authorities takes longer than to shake hands. */
+  context: SecureContext;
+}
+
+/** Without authorities and pins a server proves itself by the authorities that Node knows. */
+export function createTrust(ca: string | undefined, pins: readonly string[]): Trust {
+  const context = createSecureContext({ ...(ca !== undefined && { ca }), minVersion: 'TLSv1.2' });
+  return { ca, pins, context };
+}
+
+/** No connection that could be trusted: nothing was sent. */
+export class UnreachableError extends Error {}
+
+/** Opens a TLS connection, and gives it out only once the server has proved itself: no secret goes to another. */
+export function openTrusted(host: string, port: number, trust: Trust): Promise<TLSSocket> {
+  const { ca, pins, context } = trust;
+  const isClockWrong = Date.now() < releasedAtMs;
+  // OpenSSL can be told to leave dates out, Node cannot; then the chain is checked here.
+  const isCheckedHere = ca !== undefined && isClockWrong;
+  const isByPinsAlone = ca === undefined && pins.length > 0;
+  return new Promise((resolve, reject) => {
+    const socket = connect({
+      host,
+      port,
+      ...(isIP(host) === 0 && { servername: host }),
+      secureContext: context,
+      ALPNProtocols: ['http/1.1'],
+      rejectUnauthorized: !isCheckedHere && !isByPinsAlone,
+    });
+    const fail = (error: Error): void => {
+      socket.destroy();
+      reject(new UnreachableError(error.message));
+    };
+    const giveUp = (): void => fail(new Error(`no connection in ${openSecondsMax} s`));
+    socket.setTimeout(openSecondsMax * 1_000, giveUp);
+    // Stays: an error between two owners of the socket must not end the process.
+    socket.on('error', fail);
+    socket.once('secureConnect', () => {
+      if (isCheckedHere && !isIssuedBy(ca, socket))
+        return fail(new Error('the certificate is of no trusted authority'));
+      const stranger = isCheckedHere ? checkServerIdentity(host, socket.getPeerCertificate()) : undefined;
+      if (stranger !== undefined) return fail(stranger);
+      if (pins.length > 0 && !pins.includes(pinOf(socket.getPeerCertificate()))) {
+        return fail(new Error("The server's key is none of the pinned ones."));
+      }
+      socket.setTimeout(0);
+      socket.off('timeout', giveUp);
+      resolve(socket);
+    });
+  });
+}
+
+function pinOf({ raw }: PeerCertificate): string {
+  const key = new X509Certificate(raw).publicKey.export({ type: 'spki', format: 'der' });
+  return createHash('sha256').update(key).digest('base64');
+}
+
+/** Whether the server's certificate leads to one of these authorities, by its signatures alone. */
+function isIssuedBy(ca: string, socket: TLSSocket): boolean {
+  const authorities = (ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
+    (text) => new X509Certificate(text),
+  );
+  const isSigned = (certificate: X509Certificate, issuer: X509Certificate): boolean =>
+    issuer.ca && certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+  let link = socket.getPeerCertificate(true);
+  for (let length = 0; length < chainLengthMax; length += 1) {
+    const certificate = new X509Certificate(link.raw);
+    const isAuthority = authorities.some(({ raw }) => raw.equals(certificate.raw));
+    if (isAuthority || authorities.some((one) => isSigned(certificate, one))) return true;
+    const above = link.issuerCertificate;
+    if (above === undefined || above === link || !isSigned(certificate, new X509Certificate(above.raw)))
+      return false;
+    link = above;
+  }
+  return false;
+}
