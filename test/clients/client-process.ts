@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { until } from '../harness/vitals.ts';
+import { buildWithC } from './c-client.ts';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 
@@ -14,7 +15,9 @@ export const clients = {
     `${folder}python-driver.py`,
     fileURLToPath(new URL('../../clients/python', import.meta.url)),
   ],
-} as const;
+  'C (OpenSSL)': [buildWithC('c-driver.c', 'openssl')],
+  'C (Mbed TLS)': [buildWithC('c-driver.c', 'mbedtls')],
+};
 
 /** What a driver says. */
 export interface ClientEvent {
