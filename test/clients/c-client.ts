@@ -10,11 +10,15 @@ const libraries = {
   mbedtls: ['-lmbedtls', '-lmbedx509', '-lmbedcrypto'],
 } as const;
 const strict = ['-std=c99', '-pedantic', '-Wall', '-Wextra', '-Werror', '-D_POSIX_C_SOURCE=200809L'];
-// The sanitizers are linked in, since libfaketime is preloaded and would come before theirs.
-const sanitizers = ['-fsanitize=address,undefined', '-fno-sanitize-recover=all', '-static-libasan', '-static-libubsan'];
+
+type Sanitizers = 'address,undefined' | 'undefined';
 
 /** Compiles a program of this folder with the C client, sanitizers and all warnings, and returns its file. */
-export function buildWithC(program: string, tls?: keyof typeof libraries): string {
+export function buildWithC(
+  program: string,
+  tls?: keyof typeof libraries,
+  sanitizers: Sanitizers = 'address,undefined',
+): string {
   const core = readdirSync(join(client, 'src')).filter((name) => name.endsWith('.c'));
   const ports = tls === undefined ? [] : ['posix.c', `${tls}.c`];
   const sources = [
@@ -25,6 +29,18 @@ export function buildWithC(program: string, tls?: keyof typeof libraries): strin
   const file = join(temporaryFolder(), 'program');
   const folders = [`-I${join(client, 'src')}`, `-I${join(client, 'ports')}`];
   const link = tls === undefined ? [] : libraries[tls];
-  execFileSync('cc', [...strict, ...sanitizers, '-O1', '-g', ...folders, ...sources, ...link, '-o', file]);
+  const checks = [`-fsanitize=${sanitizers}`, '-fno-sanitize-recover=all', '-static-libubsan'];
+  execFileSync('cc', [...strict, ...checks, '-O1', '-g', ...folders, ...sources, ...link, '-o', file]);
   return file;
+}
+
+/** The command of the driver. Where libfaketime is preloaded it runs without ASan: these two hang each other at start. */
+export function cDriver(tls: keyof typeof libraries): readonly string[] {
+  const file = buildWithC('c-driver.c', tls);
+  const fileWithoutAsan = buildWithC('c-driver.c', tls, 'undefined');
+  return [
+    'sh',
+    '-c',
+    `exec "\${FAKETIME_TIMESTAMP_FILE+${fileWithoutAsan}}\${FAKETIME_TIMESTAMP_FILE-${file}}"`,
+  ];
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { until } from '../harness/vitals.ts';
-import { buildWithC } from './c-client.ts';
+import { cDriver } from './c-client.ts';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 
@@ -15,8 +15,8 @@ export const clients = {
     `${folder}python-driver.py`,
     fileURLToPath(new URL('../../clients/python', import.meta.url)),
   ],
-  'C (OpenSSL)': [buildWithC('c-driver.c', 'openssl')],
-  'C (Mbed TLS)': [buildWithC('c-driver.c', 'mbedtls')],
+  'C (OpenSSL)': cDriver('openssl'),
+  'C (Mbed TLS)': cDriver('mbedtls'),
 };
 
 /** What a driver says. */

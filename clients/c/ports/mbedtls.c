@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <mbedtls/ctr_drbg.h>
 #include <mbedtls/entropy.h>
-#include <mbedtls/error.h>
 #include <mbedtls/md.h>
 #include <mbedtls/ssl.h>
 #include <string.h>
@@ -30,12 +29,21 @@ static struct tls {
   int failure;
 } tls;
 
+/** Whether the certificate names the host by its address, which Mbed TLS before 3.5 does not look at. */
+static bool names_address(const mbedtls_x509_crt *certificate) {
+  for (const mbedtls_x509_sequence *name = &certificate->subject_alt_names; name != NULL; name = name->next) {
+    if (name->buf.tag == (MBEDTLS_ASN1_CONTEXT_SPECIFIC | 7) && fleetpost_posix_has_address(&tls.posix, name->buf.p, name->buf.len)) return true;
+  }
+  return false;
+}
+
 /** Is asked for each certificate of the chain, that of the server (depth 0) last: by authorities, by pins, or by both. */
 static int verify(void *unused, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
   bool has_pins = tls.trust.pins[0] != NULL || tls.trust.pins[1] != NULL;
   unsigned char digest[32];
   (void)unused;
   if (time(NULL) < RELEASED) *flags &= ~(uint32_t)(MBEDTLS_X509_BADCERT_EXPIRED | MBEDTLS_X509_BADCERT_FUTURE);
+  if (depth == 0 && names_address(certificate)) *flags &= ~(uint32_t)MBEDTLS_X509_BADCERT_CN_MISMATCH;
   if (has_pins && tls.trust.ca == NULL) *flags = 0;  // The pinned keys are what is trusted; a name or a date proves nothing more.
   if (*flags != 0) tls.failure = FLEETPOST_UNTRUSTED;
   if (!has_pins || depth != 0 || *flags != 0) return 0;
@@ -108,24 +116,19 @@ static int random_bytes(void *context, void *bytes, size_t size) {
   return mbedtls_ctr_drbg_random(&tls.random, bytes, size) == 0 ? FLEETPOST_OK : FLEETPOST_RANDOM_FAILED;
 }
 
-static void init(void) {
-  mbedtls_entropy_init(&tls.entropy);
-  mbedtls_ctr_drbg_init(&tls.random);
-  mbedtls_x509_crt_init(&tls.authorities);
-  mbedtls_ssl_config_init(&tls.config);
-}
-
 struct fleetpost_port *fleetpost_posix_port(const char *url, const char *folder, const struct fleetpost_trust *trust) {
   bool has_pins = trust->pins[0] != NULL || trust->pins[1] != NULL;
   const char *authorities = trust->ca != NULL || has_pins ? trust->ca : SYSTEM_AUTHORITIES;
   if (fleetpost_posix_begin(&tls.posix, url, folder) < 0) return NULL;
   tls.trust = *trust;
-  init();
+  mbedtls_entropy_init(&tls.entropy);
+  mbedtls_ctr_drbg_init(&tls.random);
+  mbedtls_x509_crt_init(&tls.authorities);
+  mbedtls_ssl_config_init(&tls.config);
   if (mbedtls_ctr_drbg_seed(&tls.random, mbedtls_entropy_func, &tls.entropy, NULL, 0) != 0) return NULL;
   // A positive result is how many authorities could not be read, of a file of the system that has many.
   if (authorities != NULL && mbedtls_x509_crt_parse_file(&tls.authorities, authorities) < 0) return NULL;
-  int kind = MBEDTLS_SSL_TRANSPORT_STREAM;
-  if (mbedtls_ssl_config_defaults(&tls.config, MBEDTLS_SSL_IS_CLIENT, kind, MBEDTLS_SSL_PRESET_DEFAULT) != 0) return NULL;
+  if (mbedtls_ssl_config_defaults(&tls.config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT) != 0) return NULL;
   mbedtls_ssl_conf_min_version(&tls.config, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);  // TLS 1.2
   mbedtls_ssl_conf_authmode(&tls.config, MBEDTLS_SSL_VERIFY_REQUIRED);
   mbedtls_ssl_conf_ca_chain(&tls.config, &tls.authorities, NULL);

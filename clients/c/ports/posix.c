@@ -1,5 +1,6 @@
 #include "posix.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -91,6 +92,12 @@ bool fleetpost_posix_is_pinned(const struct fleetpost_trust *trust, const unsign
     if (trust->pins[pin] != NULL && strcmp(trust->pins[pin], text) == 0) return true;
   }
   return false;
+}
+
+bool fleetpost_posix_has_address(const struct fleetpost_posix *posix, const unsigned char *bytes, size_t size) {
+  unsigned char address[16];
+  int family = size == 4 ? AF_INET : size == 16 ? AF_INET6 : AF_UNSPEC;
+  return family != AF_UNSPEC && inet_pton(family, posix->host, address) == 1 && memcmp(address, bytes, size) == 0;
 }
 
 int64_t fleetpost_posix_time(void *posix, enum fleetpost_clock clock) {

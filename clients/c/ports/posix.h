@@ -32,6 +32,8 @@ void fleetpost_posix_release(struct fleetpost_posix *posix);
 int fleetpost_posix_connect(struct fleetpost_posix *posix, enum fleetpost_channel channel);
 void fleetpost_posix_disconnect(struct fleetpost_posix *posix, enum fleetpost_channel channel);
 bool fleetpost_posix_is_pinned(const struct fleetpost_trust *trust, const unsigned char digest[32]);
+/** Whether the host of the URL is this address, of 4 or 16 bytes. */
+bool fleetpost_posix_has_address(const struct fleetpost_posix *posix, const unsigned char *bytes, size_t size);
 int64_t fleetpost_posix_time(void *posix, enum fleetpost_clock clock);
 long fleetpost_posix_store(void *posix, enum fleetpost_operation operation, uint32_t slot, void *bytes, size_t size);
 

@@ -18,7 +18,7 @@ static bool are_options_valid(const struct fleetpost_options *options) {
   if (options->secret == NULL && !fleetpost_text_fits(options->claim, 1, 64, "_-")) return false;
   if (options->secret != NULL && !fleetpost_text_fits(options->secret, 36, 36, "-")) return false;
   if (options->buffer == NULL || options->buffer_bytes < FLEETPOST_HEAD_BYTES + 64) return false;
-  return options->places != NULL && options->places_max >= 2 && options->places_max < UINT32_MAX / 4;
+  return options->places != NULL && options->places_max >= 2 && options->places_max <= FLEETPOST_PLACES_MAX;
 }
 
 /** A device with a claim token has its secret from the store: of 36 characters when chosen, 37 when the server has it. */

@@ -42,7 +42,8 @@ static int load_counts(struct fleetpost_device *device, uint32_t *places_before)
   if (size < 0) return (int)size;
   if (size != COUNTS_BYTES || unpack(&at, 1) != FORMAT) return FLEETPOST_OK;
   for (int count = 0; count < 3; count++) device->queue.counts[count] = (uint32_t)unpack(&at, 4);
-  *places_before = (uint32_t)unpack(&at, 4);
+  uint32_t places = (uint32_t)unpack(&at, 4);
+  if (places <= FLEETPOST_PLACES_MAX) *places_before = places;
   return FLEETPOST_OK;
 }
 
@@ -87,6 +88,15 @@ int fleetpost_queue_save_key(struct fleetpost_device *device, const struct fleet
   return FLEETPOST_OK;
 }
 
+/** Numbers go round after 2^32 entries, and leave out 0. */
+static uint32_t next_of(uint32_t number) {
+  return number == UINT32_MAX ? 1 : number + 1;
+}
+
+static bool is_older(uint32_t number, uint32_t other) {
+  return number != other && number - other > UINT32_MAX / 2;
+}
+
 /** Number 0: there is none. Returns 1 for one that cannot be read. */
 int fleetpost_queue_read(struct fleetpost_device *device, uint32_t place, struct fleetpost_entry *entry) {
   uint8_t bytes[RECORD_BYTES + sizeof entry->name];
@@ -106,7 +116,7 @@ int fleetpost_queue_read(struct fleetpost_device *device, uint32_t place, struct
   entry->name[length] = '\0';
   if (entry->body_bytes > FLEETPOST_BODY_BYTES_MAX || !fleetpost_text_fits(entry->name, 1, 255, "_-")) return 1;
   entry->number = number;
-  return FLEETPOST_OK;
+  return number == 0;
 }
 
 static int save_entry(struct fleetpost_device *device, uint32_t place, const struct fleetpost_entry *entry) {
@@ -144,23 +154,29 @@ int fleetpost_queue_load(struct fleetpost_device *device) {
     at->is_message = entry.is_message;
     queue->entries++;
     queue->bytes += entry.body_bytes;
-    if (entry.number > newest) newest = entry.number;
+    if (newest == 0 || is_older(newest, entry.number)) newest = entry.number;
   }
   // Above that of the key too: a number that comes twice would find the key of another entry.
-  if (queue->key.number > newest) newest = queue->key.number;
-  queue->next_number = queue->first_number = queue->heard_number = newest + 1;
+  if (newest == 0 || (queue->key.number != 0 && is_older(newest, queue->key.number))) newest = queue->key.number;
+  queue->next_number = queue->first_number = queue->heard_number = next_of(newest);
   return places_before == device->options.places_max ? FLEETPOST_OK : save_counts(device);
 }
 
-/** The oldest entry of all, or of those that may go: datapoints before messages, and not what was tried already. */
+/** Whether an entry is sent, or was: it may be stored already, so it must not be replaced by another. */
+static bool is_tried(const struct fleetpost_device *device, uint32_t place) {
+  bool is_sending = device->job == FLEETPOST_JOB_SEND && device->place == place;
+  return is_sending || device->options.places[place].number == device->queue.key.number;
+}
+
+/** The oldest entry of all, or of those that may go: datapoints before messages. */
 static uint32_t oldest(const struct fleetpost_device *device, bool may_go) {
   const struct fleetpost_place *places = device->options.places;
   uint32_t found = FLEETPOST_NO_PLACE;
   for (uint32_t place = 0; place < device->options.places_max; place++) {
     const struct fleetpost_place *one = &places[place];
-    if (one->number == 0 || (may_go && one->number == device->queue.key.number)) continue;
+    if (one->number == 0 || (may_go && is_tried(device, place))) continue;
     bool is_same_kind = found != FLEETPOST_NO_PLACE && (!may_go || one->is_message == places[found].is_message);
-    if (found == FLEETPOST_NO_PLACE || (is_same_kind ? one->number < places[found].number : places[found].is_message && may_go)) found = place;
+    if (found == FLEETPOST_NO_PLACE || (is_same_kind ? is_older(one->number, places[found].number) : places[found].is_message && may_go)) found = place;
   }
   return found;
 }
@@ -209,7 +225,8 @@ int fleetpost_queue_add(struct fleetpost_device *device, struct fleetpost_entry 
   result = save_entry(device, place, entry);
   if (result < 0) return result;
   struct fleetpost_place *at = &device->options.places[place];
-  at->number = queue->next_number++;
+  at->number = queue->next_number;
+  queue->next_number = next_of(queue->next_number);
   at->body_bytes = entry->body_bytes;
   at->is_message = entry->is_message;
   queue->entries++;

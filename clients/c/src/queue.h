@@ -15,6 +15,7 @@ enum {
 enum fleetpost_count { FLEETPOST_DROPPED, FLEETPOST_REFUSED, FLEETPOST_DOUBTFUL };
 
 #define FLEETPOST_NO_PLACE UINT32_MAX
+#define FLEETPOST_PLACES_MAX 1000000
 
 long fleetpost_store(struct fleetpost_device *device, enum fleetpost_operation operation, uint32_t slot, void *bytes, size_t size);
 

@@ -82,7 +82,7 @@ static int make_key(struct fleetpost_device *device, int64_t now_ms) {
     fleetpost_say(device, device->is_connected, "An answer was missing for a day: an entry is sent again, and may be stored twice.", "");
   }
   // What was queued before the server's clock was heard has the time of a clock that may have been wrong.
-  if (entry->number >= queue->first_number && entry->number < queue->heard_number) key.at_ms += device->first_ahead_ms;
+  if (entry->number - queue->first_number < queue->heard_number - queue->first_number) key.at_ms += device->first_ahead_ms;
   if (key.at_ms < FLEETPOST_RELEASED_MS) key.at_ms = 0;
   if (!is_doubtful && key.at_ms > now_ms - 1000 && key.at_ms < now_ms + 1000) key.at_ms = 0;
   if (port->random(port->context, key.uuid + 6, 10) < 0) return FLEETPOST_RANDOM_FAILED;

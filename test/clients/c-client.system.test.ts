@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../harness/server.ts';
+import { buildWithC } from './c-client.ts';
+
+const client = fileURLToPath(new URL('../../clients/c', import.meta.url));
+
+function make(...variables: string[]): string {
+  const folder = temporaryFolder();
+  execFileSync('make', ['-C', client, `BUILD=${folder}`, ...variables], { stdio: 'pipe' });
+  return folder;
+}
+
+it('parsers and device of the C client survive what no server would say, under ASan and UBSan', () => {
+  const seed = String(Math.floor(Math.random() * 2 ** 31));
+  const said = execFileSync(buildWithC('c-hostile.c'), ['100000', seed], { encoding: 'utf8' });
+  expect(said, `seed ${seed}`).toBe('100000 mutations, 1000 devices\n');
+});
+
+it.each(['openssl', 'mbedtls'])('make builds the library and the example with %s', (tls) => {
+  const folder = make(`TLS=${tls}`);
+  expect(readdirSync(folder)).toEqual(expect.arrayContaining(['libfleetpost.a', `example-${tls}`]));
+});
+
+it('the core of the C client calls nothing that allocates, prints or waits', () => {
+  const folder = make('CFLAGS=-Os -fno-pic');
+  const symbols = execFileSync('nm', ['-u', join(folder, 'libfleetpost.a')], { encoding: 'utf8' });
+  const called = [...symbols.matchAll(/ U (\w+)/g)].map(([, name = '']) => name);
+  const foreign = new Set(called.filter((name) => !name.startsWith('fleetpost_')));
+  const allowed = /^(mem(cmp|cpy|move|set)|str(chr|cmp|len|ncmp|str))$/;
+  expect([...foreign].filter((name) => !allowed.test(name))).toEqual([]);
+});
+
+it('each port of the C client has at most 150 lines', () => {
+  for (const name of readdirSync(join(client, 'ports'))) {
+    const lines = readFileSync(join(client, 'ports', name), 'utf8').split('\n').length - 1;
+    expect(lines, name).toBeLessThanOrEqual(150);
+  }
+});
