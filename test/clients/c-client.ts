@@ -38,9 +38,6 @@ export function buildWithC(
 export function cDriver(tls: keyof typeof libraries): readonly string[] {
   const file = buildWithC('c-driver.c', tls);
   const fileWithoutAsan = buildWithC('c-driver.c', tls, 'undefined');
-  return [
-    'sh',
-    '-c',
-    `exec "\${FAKETIME_TIMESTAMP_FILE+${fileWithoutAsan}}\${FAKETIME_TIMESTAMP_FILE-${file}}"`,
-  ];
+  const choice = `if [ -n "$FAKETIME_TIMESTAMP_FILE" ]; then exec ${fileWithoutAsan}; else exec ${file}; fi`;
+  return ['sh', '-c', choice];
 }

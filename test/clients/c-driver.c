@@ -90,7 +90,7 @@ static void start(const char *json) {
   struct fleetpost_options options = {.url = text(json, "url"), .fleet = text(json, "fleet"), .id = text(json, "id"),
       .secret = text(json, "secret"), .claim = text(json, "claim"), .buffer = buffer, .buffer_bytes = sizeof buffer,
       .places = places, .places_max = (uint32_t)number(json, "queue_entries_max", 500), .on_status = on_status,
-      .start_delay_seconds = delay > 0 ? (int32_t)delay : -1};
+      .start_delay_seconds = delay > 0 ? (int32_t)delay : -1, .is_polling = member(json, "polls") != NULL};
   options.port = port = fleetpost_posix_port(options.url, text(json, "queue"), &trust);
   if (port == NULL || fleetpost_start(&device, &options) < 0) {
     fprintf(stderr, "It cannot start: %s\n", strerror(errno));
