@@ -1,4 +1,4 @@
-/** The port for POSIX with Mbed TLS 2.28 or 3. */
+/** The port for POSIX with Mbed TLS 2.28 or 3, by TLS 1.2: what 2.28 has, and 3 without PSA. */
 #include <errno.h>
 #include <mbedtls/ctr_drbg.h>
 #include <mbedtls/entropy.h>
@@ -129,7 +129,8 @@ struct fleetpost_port *fleetpost_posix_port(const char *url, const char *folder,
   // A positive result is how many authorities could not be read, of a file of the system that has many.
   if (authorities != NULL && mbedtls_x509_crt_parse_file(&tls.authorities, authorities) < 0) return NULL;
   if (mbedtls_ssl_config_defaults(&tls.config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT) != 0) return NULL;
-  mbedtls_ssl_conf_min_version(&tls.config, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);  // TLS 1.2
+  mbedtls_ssl_conf_min_version(&tls.config, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
+  mbedtls_ssl_conf_max_version(&tls.config, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);  // TLS 1.2
   mbedtls_ssl_conf_authmode(&tls.config, MBEDTLS_SSL_VERIFY_REQUIRED);
   mbedtls_ssl_conf_ca_chain(&tls.config, &tls.authorities, NULL);
   mbedtls_ssl_conf_verify(&tls.config, verify, NULL);
