@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { until } from '../harness/vitals.ts';
+import { cDriver } from './c-client.ts';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 
@@ -19,7 +20,9 @@ export const clients = {
     `${folder}typescript-driver.js`,
     fileURLToPath(new URL('../../dist/device.js', import.meta.url)),
   ],
-} as const;
+  'C (OpenSSL)': cDriver('openssl'),
+  'C (Mbed TLS)': cDriver('mbedtls'),
+};
 
 /** What a driver says. */
 export interface ClientEvent {

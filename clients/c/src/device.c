@@ -1,0 +1,310 @@
+/** Decides what is done next, and what an answer means. */
+#include "device.h"
+
+#include <string.h>
+
+#include "queue.h"
+
+#define CLOCK_MS_TOLERATED 30000
+#define STEP_MS_MAX 60000
+
+static bool are_options_valid(const struct fleetpost_options *options) {
+  const struct fleetpost_port *port = options->port;
+  if (port == NULL || options->url == NULL || strncmp(options->url, "https://", 8) != 0) return false;
+  if (port->open == NULL || port->close == NULL || port->read == NULL || port->write == NULL) return false;
+  if (port->time == NULL || port->random == NULL || port->store == NULL) return false;
+  if (!fleetpost_text_fits(options->url + 8, 1, 255, ".-_:[]")) return false;
+  if (!fleetpost_text_fits(options->fleet, 8, 8, "") || !fleetpost_text_fits(options->id, 10, 10, "")) return false;
+  if (options->secret == NULL && !fleetpost_text_fits(options->claim, 1, 64, "_-")) return false;
+  if (options->secret != NULL && !fleetpost_text_fits(options->secret, 36, 36, "-")) return false;
+  if (options->buffer == NULL || options->buffer_bytes < FLEETPOST_HEAD_BYTES + 64) return false;
+  return options->places != NULL && options->places_max >= 2 && options->places_max <= FLEETPOST_PLACES_MAX;
+}
+
+/** A device with a claim token has its secret from the store: of 36 characters when chosen, 37 when the server has it. */
+static int load_secret(struct fleetpost_device *device) {
+  char bytes[37];
+  if (device->options.secret != NULL) {
+    memcpy(device->secret, device->options.secret, 36);
+    device->is_claimed = true;
+    return FLEETPOST_OK;
+  }
+  long size = fleetpost_store(device, FLEETPOST_LOAD, FLEETPOST_SLOT_SECRET, bytes, sizeof bytes);
+  if (size < 0) return (int)size;
+  if (size < 36) return FLEETPOST_OK;
+  memcpy(device->secret, bytes, 36);
+  device->is_claimed = size == 37;
+  return FLEETPOST_OK;
+}
+
+int fleetpost_start(struct fleetpost_device *device, const struct fleetpost_options *options) {
+  if (!are_options_valid(options)) return FLEETPOST_INVALID_OPTION;
+  memset(device, 0, sizeof *device);
+  device->options = *options;
+  memset(options->places, 0, options->places_max * sizeof *options->places);
+  if (device->options.heartbeat_seconds == 0) device->options.heartbeat_seconds = 60;
+  device->timing = (struct fleetpost_timing){60000, 300000, 600000, 30000, 300000};
+  device->requests.channel = FLEETPOST_REQUESTS;
+  device->stream.channel = FLEETPOST_EVENTS;
+  device->mailbox = -1;
+  fleetpost_events_begin(&device->events);
+  device->poll_ms = device->timing.poll_ms_min;
+  device->look_at_ms = options->is_polling ? 0 : INT64_MAX;
+  int result = load_secret(device);
+  if (result == FLEETPOST_OK) result = fleetpost_queue_load(device);
+  if (result == FLEETPOST_OK) result = fleetpost_mail_load(device);
+  int64_t now_ms = fleetpost_steady_ms(device);
+  int32_t delay_ms = options->start_delay_seconds == 0 ? 10000 : options->start_delay_seconds > 0 ? 1000 * options->start_delay_seconds : 0;
+  device->wait_until_ms = device->stream_at_ms = now_ms + fleetpost_backoff_ms(device, 16, delay_ms);
+  device->last_ms = now_ms - INT64_C(1000) * device->options.heartbeat_seconds;
+  memcpy(device->reason, "Not connected yet.", sizeof "Not connected yet.");
+  return result;
+}
+
+void fleetpost_close(struct fleetpost_device *device) {
+  fleetpost_exchange_close(device, &device->requests);
+  fleetpost_exchange_close(device, &device->stream);
+}
+
+struct fleetpost_status fleetpost_status(const struct fleetpost_device *device) {
+  const struct fleetpost_queue *queue = &device->queue;
+  return (struct fleetpost_status){device->is_connected,
+                                   device->reason,
+                                   queue->entries,
+                                   queue->bytes,
+                                   queue->counts[FLEETPOST_DROPPED],
+                                   queue->counts[FLEETPOST_REFUSED],
+                                   queue->counts[FLEETPOST_DOUBTFUL],
+                                   device->mailbox};
+}
+
+static int add(struct fleetpost_device *device, bool is_message, const char *name, const char *json, int64_t at_ms) {
+  size_t bytes = strlen(json), bytes_max = device->options.buffer_bytes - FLEETPOST_HEAD_BYTES;
+  struct fleetpost_entry entry = {0};
+  if (!fleetpost_text_fits(name, 1, 255, "_-")) return FLEETPOST_INVALID_NAME;
+  if (bytes < 2 || bytes > FLEETPOST_BODY_BYTES_MAX || bytes > bytes_max) return FLEETPOST_INVALID_PAYLOAD;
+  if (device->options.queue_bytes_max > 0 && bytes > device->options.queue_bytes_max) return FLEETPOST_INVALID_PAYLOAD;
+  memcpy(entry.name, name, strlen(name) + 1);
+  entry.body_bytes = (uint32_t)bytes;
+  entry.is_message = is_message;
+  entry.at_ms = at_ms != 0 ? at_ms : fleetpost_now_ms(device);
+  uint32_t dropped = device->queue.counts[FLEETPOST_DROPPED];
+  int result = fleetpost_queue_add(device, &entry, json);
+  if (dropped != device->queue.counts[FLEETPOST_DROPPED]) {
+    fleetpost_say(device, device->is_connected, "The queue is full: the oldest entries were dropped.", "");
+  }
+  return result;
+}
+
+int fleetpost_datapoint(struct fleetpost_device *device, const char *name, const char *json, int64_t at_ms) {
+  return json == NULL ? FLEETPOST_INVALID_PAYLOAD : add(device, false, name, json, at_ms);
+}
+
+int fleetpost_message(struct fleetpost_device *device, const char *name, const char *json, int64_t at_ms) {
+  return add(device, true, name, json == NULL ? "{}" : json, at_ms);
+}
+
+void fleetpost_heartbeat(struct fleetpost_device *device) {
+  device->is_heartbeat_asked = true;
+}
+
+void fleetpost_on_mail(struct fleetpost_device *device, fleetpost_mail_handler *handler, void *context) {
+  device->on_mail = handler;
+  device->mail_context = context;
+}
+
+static int64_t heartbeat_at_ms(const struct fleetpost_device *device) {
+  if (device->is_heartbeat_asked) return 0;
+  int32_t seconds = device->options.heartbeat_seconds;
+  return seconds < 0 ? INT64_MAX : device->last_ms + INT64_C(1000) * seconds;
+}
+
+static enum fleetpost_job choose(struct fleetpost_device *device, int64_t now_ms) {
+  bool may_fetch = device->on_mail != NULL && device->is_mail_wanted && now_ms >= device->mail_at_ms;
+  if (!device->is_claimed) return FLEETPOST_JOB_CLAIM;
+  if (device->has_mail) return FLEETPOST_JOB_SETTLE;
+  device->place = fleetpost_queue_head(device);
+  // In turns, so that neither a full queue nor a full mailbox holds up the other.
+  if (may_fetch && (device->is_mail_turn || device->place == FLEETPOST_NO_PLACE)) return FLEETPOST_JOB_FETCH;
+  if (device->place != FLEETPOST_NO_PLACE) {
+    // A device without a clock asks for the time first: the key and the time of an entry go by it.
+    bool has_time = device->is_clock_heard || fleetpost_now_ms(device) >= FLEETPOST_RELEASED_MS;
+    return has_time ? FLEETPOST_JOB_SEND : FLEETPOST_JOB_HEARTBEAT;
+  }
+  if (now_ms >= heartbeat_at_ms(device)) return FLEETPOST_JOB_HEARTBEAT;
+  return device->on_mail != NULL && now_ms >= device->look_at_ms ? FLEETPOST_JOB_LOOK : FLEETPOST_JOB_NONE;
+}
+
+/** Takes from any answer what it says beside its body. */
+static void hear(struct fleetpost_device *device, const struct fleetpost_answer *answer) {
+  const struct fleetpost_port *port = device->options.port;
+  if (answer->date_ms > 0) {
+    int64_t ahead_ms = answer->date_ms - port->time(port->context, FLEETPOST_WALL);
+    bool is_tolerated = ahead_ms < CLOCK_MS_TOLERATED && ahead_ms > -CLOCK_MS_TOLERATED;
+    device->clock_ahead_ms = is_tolerated ? 0 : ahead_ms;
+    if (!device->is_clock_heard) {
+      device->is_clock_heard = true;
+      device->first_ahead_ms = device->clock_ahead_ms;
+      device->queue.heard_number = device->queue.next_number;
+    }
+  }
+  if (answer->mailbox_size >= 0) device->mailbox = answer->mailbox_size;
+  if (answer->status < 300 && !device->is_connected) fleetpost_say(device, true, "Connected.", "");
+}
+
+/** An entry leaves the queue; a negative result when the store fails, and it stays. */
+static int leave(struct fleetpost_device *device, int count) {
+  int result = count < 0 ? FLEETPOST_OK : fleetpost_queue_count(device, (enum fleetpost_count)count);
+  return result < 0 ? result : fleetpost_queue_remove(device, device->place);
+}
+
+/** Whether a status of 4xx is the last word on an entry. */
+static bool is_final(int status) {
+  return status >= 400 && status < 500 && status != 401 && status != 403 && status != 408 && status != 425 && status != 429;
+}
+
+static int finish_send(struct fleetpost_device *device, int status) {
+  struct fleetpost_key key = device->queue.key;
+  if (status == 201) {
+    device->is_mail_turn = true;
+    return leave(device, -1);
+  }
+  if (status == 400 && fleetpost_answer_has_code(device, "invalid_idempotency_key")) {
+    key.number = 0;  // The clock was wrong. Nothing was stored, so another key is safe.
+    (void)fleetpost_queue_save_key(device, &key);
+  } else if (status == 400 && key.at_ms != 0 && fleetpost_answer_has_code(device, "invalid_recorded_at")) {
+    key.at_ms = 0;
+    (void)fleetpost_queue_save_key(device, &key);
+  } else if (is_final(status)) {
+    int result = leave(device, FLEETPOST_REFUSED);
+    fleetpost_say_answer(device, true, device->entry.is_message ? "The server refused msg/" : "The server refused datapoint/", device->entry.name);
+    return result;
+  }
+  return 1;
+}
+
+static int finish_claim(struct fleetpost_device *device, int status) {
+  char bytes[37];
+  if (status != 201) return 1;
+  memcpy(bytes, device->secret, 36);
+  bytes[36] = '!';  // Its length says that the server has it.
+  if (fleetpost_store(device, FLEETPOST_SAVE, FLEETPOST_SLOT_SECRET, bytes, sizeof bytes) < 0) return FLEETPOST_STORE_FAILED;
+  device->is_claimed = true;
+  return FLEETPOST_OK;
+}
+
+/** The mailbox was looked at by HEAD: seldom, if it was empty. */
+static int finish_look(struct fleetpost_device *device, int status, int64_t now_ms) {
+  if (status != 200 && status != 204) return 1;
+  int32_t longer = device->poll_ms / 2 * 3, longest = device->timing.poll_ms_max;
+  device->poll_ms = status == 200 ? device->timing.poll_ms_min : longer < longest ? longer : longest;
+  device->look_at_ms = now_ms + device->poll_ms;
+  if (status == 200) device->is_mail_wanted = true;
+  return FLEETPOST_OK;
+}
+
+static int finish_heartbeat(struct fleetpost_device *device, const struct fleetpost_answer *answer) {
+  if (answer->status != 201) return 1;
+  device->is_heartbeat_asked = false;
+  if (answer->messages_available) device->is_mail_wanted = true;
+  return FLEETPOST_OK;
+}
+
+static int finish_fetch(struct fleetpost_device *device, int status) {
+  device->is_mail_turn = false;
+  if (status == 204) device->is_mail_wanted = false;
+  if (status == 200) fleetpost_mail_fetched(device);
+  return status == 200 || status == 204 ? FLEETPOST_OK : 1;
+}
+
+/** 404 and 409: the mail is gone, expired or withdrawn, say. */
+static int finish_settle(struct fleetpost_device *device, int status) {
+  if (status != 200 && status != 404 && status != 409) return 1;
+  fleetpost_mail_settled(device);
+  return FLEETPOST_OK;
+}
+
+static void finish(struct fleetpost_device *device, int64_t now_ms) {
+  const struct fleetpost_answer *answer = &device->requests.answer;
+  enum fleetpost_job job = device->job;
+  int status = answer->status, result = 1;
+  device->job = FLEETPOST_JOB_NONE;
+  device->wait_until_ms = 0;
+  hear(device, answer);
+  if (job == FLEETPOST_JOB_SEND) result = finish_send(device, status);
+  else if (job == FLEETPOST_JOB_FETCH) result = finish_fetch(device, status);
+  else if (job == FLEETPOST_JOB_SETTLE) result = finish_settle(device, status);
+  else if (job == FLEETPOST_JOB_HEARTBEAT) result = finish_heartbeat(device, answer);
+  else if (job == FLEETPOST_JOB_LOOK) result = finish_look(device, status, now_ms);
+  else result = finish_claim(device, status);
+  if (result > 0) fleetpost_wait_after_answer(device, job == FLEETPOST_JOB_CLAIM && status < 429 ? 5 : 0);
+  else if (result < 0) fleetpost_wait_after(device, result);
+  else if (now_ms >= device->wait_until_ms) {
+    device->attempt = 0;
+    device->last_ms = now_ms;
+  }
+}
+
+static void begin(struct fleetpost_device *device, enum fleetpost_job job, int64_t now_ms) {
+  int result = FLEETPOST_OK;
+  // How a mail ended is in the store before the server is told: a crash from here on handles it no second time.
+  if (job == FLEETPOST_JOB_SETTLE && !device->is_settled_saved) result = fleetpost_mail_save(device);
+  if (result < 0) {
+    fleetpost_wait_after(device, result);
+    return;
+  }
+  device->job = job;
+  fleetpost_exchange_begin(&device->requests, now_ms);
+}
+
+static void fail(struct fleetpost_device *device, int result) {
+  bool is_sent = device->job == FLEETPOST_JOB_SEND;
+  device->job = FLEETPOST_JOB_NONE;
+  if (is_sent && result == FLEETPOST_INVALID_PAYLOAD) {  // The store has lost it, or the buffer is smaller than it was.
+    result = leave(device, FLEETPOST_DROPPED);
+    fleetpost_say(device, device->is_connected, "An entry could not be read from the store, and was dropped.", "");
+    if (result == FLEETPOST_OK) return;
+  }
+  fleetpost_wait_after(device, result);
+}
+
+static bool step_requests(struct fleetpost_device *device, int64_t now_ms) {
+  struct fleetpost_exchange *requests = &device->requests;
+  int result = fleetpost_exchange_step(device, requests, now_ms);
+  if (result == 2) finish(device, now_ms);
+  else if (result < 0) fail(device, result);
+  else if (result == 0 && requests->phase == FLEETPOST_IDLE && now_ms >= device->wait_until_ms) {
+    enum fleetpost_job job = choose(device, now_ms);
+    if (job == FLEETPOST_JOB_NONE) return false;
+    begin(device, job, now_ms);
+    return true;
+  }
+  return result != 0;
+}
+
+static int64_t earlier(int64_t one, int64_t other) {
+  return one < other ? one : other;
+}
+
+/** When something is due that no connection tells of. */
+static int64_t due_at_ms(const struct fleetpost_device *device) {
+  const struct fleetpost_exchange *requests = &device->requests, *stream = &device->stream;
+  bool takes_mail = device->on_mail != NULL;
+  int64_t at_ms = stream->phase != FLEETPOST_IDLE ? stream->deadline_ms : INT64_MAX;
+  if (takes_mail && stream->phase == FLEETPOST_IDLE && !device->options.is_polling && device->is_claimed) at_ms = device->stream_at_ms;
+  if (requests->phase != FLEETPOST_IDLE) return earlier(at_ms, requests->deadline_ms);
+  if (requests->is_open) at_ms = earlier(at_ms, requests->used_ms + 7000);
+  int64_t next_ms = heartbeat_at_ms(device);
+  if (takes_mail) next_ms = earlier(next_ms, device->look_at_ms);
+  if (takes_mail && device->is_mail_wanted) next_ms = earlier(next_ms, device->mail_at_ms);
+  if (!device->is_claimed || device->has_mail || device->queue.entries > 0) next_ms = 0;
+  return earlier(at_ms, next_ms > device->wait_until_ms ? next_ms : device->wait_until_ms);
+}
+
+int32_t fleetpost_step(struct fleetpost_device *device) {
+  int64_t now_ms = fleetpost_steady_ms(device);
+  bool is_busy = fleetpost_stream_step(device, now_ms);
+  if (step_requests(device, now_ms) || is_busy) return 0;
+  int64_t rest_ms = due_at_ms(device) - fleetpost_steady_ms(device);
+  return rest_ms < 0 ? 0 : rest_ms > STEP_MS_MAX ? STEP_MS_MAX : (int32_t)rest_ms;
+}

@@ -1,0 +1,50 @@
+#ifndef FLEETPOST_DEVICE_H
+#define FLEETPOST_DEVICE_H
+
+#include "fleetpost.h"
+#include "text.h"
+
+/** 2026-01-01. A clock that is before it is one of a device that has none. */
+#define FLEETPOST_RELEASED_MS INT64_C(1767225600000)
+
+int64_t fleetpost_steady_ms(const struct fleetpost_device *device);
+/** By the server's clock once it was heard, since a device may have none that is right. */
+int64_t fleetpost_now_ms(const struct fleetpost_device *device);
+/** Full jitter: devices that lost the same server do not come back at the same moment. */
+int32_t fleetpost_backoff_ms(const struct fleetpost_device *device, int32_t attempt, int32_t ms_max);
+
+/** What an answer asks to wait, an hour at most; 0: nothing. */
+int32_t fleetpost_retry_after_seconds(const struct fleetpost_answer *answer);
+
+/** Says what happened: `reason`, with what follows it. `connected` is what it was, or what it has become. */
+void fleetpost_say(struct fleetpost_device *device, bool is_connected, const char *reason, const char *more);
+/** The same with what the server's answer says, whose body is in `buffer`. */
+void fleetpost_say_answer(struct fleetpost_device *device, bool is_connected, const char *reason, const char *more);
+/** Whether the server's error in `buffer` has this code. */
+bool fleetpost_answer_has_code(const struct fleetpost_device *device, const char *code);
+
+/** Waits as long as a failure without an answer asks for. */
+void fleetpost_wait_after(struct fleetpost_device *device, int result);
+/** Waits as long as an answer asks for that was not the one hoped for. */
+void fleetpost_wait_after_answer(struct fleetpost_device *device, int32_t attempt_more);
+
+/** Writes the request of the job into `buffer`; a negative result when the store or the randomness fails. */
+int fleetpost_compose(struct fleetpost_device *device);
+/** Writes the request of the event stream into `buffer`. */
+void fleetpost_compose_stream(struct fleetpost_device *device);
+
+/** Takes an exchange one step on: 0 nothing to do yet, 1 something was done, 2 the answer is complete, or a negative result. */
+int fleetpost_exchange_step(struct fleetpost_device *device, struct fleetpost_exchange *exchange, int64_t now_ms);
+void fleetpost_exchange_begin(struct fleetpost_exchange *exchange, int64_t now_ms);
+void fleetpost_exchange_close(struct fleetpost_device *device, struct fleetpost_exchange *exchange);
+
+int fleetpost_mail_load(struct fleetpost_device *device);
+/** The mail of an answer to FETCH is handled; what becomes of it is to be settled. */
+void fleetpost_mail_fetched(struct fleetpost_device *device);
+/** Stores how the mail in hand ended, before the server is told. */
+int fleetpost_mail_save(struct fleetpost_device *device);
+void fleetpost_mail_settled(struct fleetpost_device *device);
+/** Takes the event stream one step on; whether something was done. */
+bool fleetpost_stream_step(struct fleetpost_device *device, int64_t now_ms);
+
+#endif
