@@ -24,6 +24,7 @@ import { addBackupCommand } from './commands/server/backup.ts';
 import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
 import { addReleaseCommand } from './commands/server/release.ts';
 import { addTopCommand } from './commands/server/top.ts';
+import { addSimulateCommands } from './commands/simulate/simulate.ts';
 import { StrictCommand } from './options.ts';
 import { printableLines } from './output.ts';
 import { refusalText } from './refusal-text.ts';
@@ -70,6 +71,7 @@ export function createProgram(): Command {
   addTopCommand(program);
   addReleaseCommand(program);
   addDashboardCommand(program);
+  addSimulateCommands(program);
   addConsoleCommand(program);
   addContextCommands(program);
   addCompletionCommand(program);
