@@ -1,4 +1,4 @@
-import type { Figures } from '../../../device/simulator/run/figures.ts';
+import type { RunFigures } from '../../../device/simulator/run/figures.ts';
 import { ms, routeLines } from '../../../device/simulator/run/report.ts';
 import type { SimulationListener } from '../../../device/simulator/run/simulation.ts';
 import { durationText } from '../../../device/simulator/scenario/quantity.ts';
@@ -36,7 +36,7 @@ export class SimulationView implements SimulationListener, Disposable {
   }
 
   /** Begins to show the figures. */
-  show(figures: Figures, scenario: Scenario, linkOf: () => Promise<string | undefined>): void {
+  show(figures: RunFigures, scenario: Scenario, linkOf: () => Promise<string | undefined>): void {
     this.#linkOf = linkOf;
     const turn = (): void => {
       if (this.#screen === undefined) this.#say(lineOf(figures));
@@ -81,7 +81,7 @@ export class SimulationView implements SimulationListener, Disposable {
     if (!this.#isQuiet && this.#screen === undefined) process.stderr.write(`${text}\n`);
   }
 
-  #picture(figures: Figures, scenario: Scenario): string {
+  #picture(figures: RunFigures, scenario: Scenario): string {
     return [
       `${scenario.devices} devices, fleet ${this.#fleetId}, seed ${scenario.seed}: ${this.#phase}; ${durationText(
         Math.floor(figures.seconds) * 1_000,
@@ -98,7 +98,7 @@ export class SimulationView implements SimulationListener, Disposable {
   }
 }
 
-function lineOf(figures: Figures): string {
+function lineOf(figures: RunFigures): string {
   const { online, connections, streams, queued, busy } = figures.gauges;
   const { errors, failures, refused, retries, late, dropped } = figures.counts;
   let answered = 0;

@@ -1,7 +1,7 @@
 const shownMax = 20;
 
 /** What is wrong at the end of a run. */
-export class Findings {
+export class CheckFindings {
   /** Answered, and not there. */
   lost = 0;
   /** There more often than it was sent. */

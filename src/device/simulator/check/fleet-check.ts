@@ -8,8 +8,14 @@ import { OperatorError } from '../../../core/errors.ts';
 import { simulatedDeviceId, simulatedDeviceNumber } from '../devices/simulated-identity.ts';
 import type { AdminAccess } from '../run/admin-access.ts';
 import type { SentMails } from '../run/mail-feed.ts';
-import { Findings } from './findings.ts';
-import { countEntries, entriesMax, readSends, readSettlements, StampsByDevice } from './ledger-entries.ts';
+import { CheckFindings } from './findings.ts';
+import {
+  countLedgerEntries,
+  entriesMax,
+  readSends,
+  readSettlements,
+  StampsByDevice,
+} from './ledger-entries.ts';
 import { MailboxCheck } from './mailbox-check.ts';
 import { checkSends } from './sent-check.ts';
 
@@ -31,7 +37,7 @@ export interface CheckInput {
 
 /** What was held against what, and what is wrong. */
 export interface CheckResult {
-  findings: Findings;
+  findings: CheckFindings;
   records: number;
   mailChanges: number;
   mailboxes: number;
@@ -43,12 +49,12 @@ type ReceiptRecord = Omit<RecordDocument, 'payload'> & { payload: { mail_id?: st
 /** Holds what devices and the sender of mail were answered against the log and the mailboxes. @throws OperatorError */
 export async function checkFleet(input: CheckInput): Promise<CheckResult> {
   const { folder, processes, devices } = input;
-  const entries = countEntries(folder, processes);
+  const entries = countLedgerEntries(folder, processes);
   if (entries > entriesMax)
     throw new OperatorError(
       `Nothing was checked: ${entries} answers are more than the ${entriesMax} that fit.`,
     );
-  const findings = new Findings();
+  const findings = new CheckFindings();
   const mailboxes = new Map<number, MailboxCheck>();
   const logged = await readLog(input, mailboxes, findings);
   const sends = readSends(folder, processes);
@@ -77,7 +83,7 @@ const bare = (id: string): string => id.replaceAll('-', '');
 async function readLog(
   { admin, fleetId, epochMs, devices }: CheckInput,
   mailboxes: Map<number, MailboxCheck>,
-  findings: Findings,
+  findings: CheckFindings,
 ): Promise<{ stamps: StampsByDevice; mailChanges: number }> {
   const stamps = new StampsByDevice();
   let mailChanges = 0;
@@ -111,7 +117,7 @@ async function readLog(
 function checkBroadcasts(
   { broadcasts }: CheckInput,
   mailboxes: ReadonlyMap<number, MailboxCheck>,
-  findings: Findings,
+  findings: CheckFindings,
 ): void {
   for (const name of new Set(broadcasts.map((one) => one.name))) {
     const own = broadcasts.filter((one) => one.name === name);

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import {
   doubtBit,
-  type SettleVerb,
+  type SettlementVerb,
   sendBytes,
   sendsFile,
   settlementBytes,
@@ -21,7 +21,7 @@ export interface SentStamp {
 /** A settlement likewise. */
 export interface SettledMail {
   mailId: string;
-  verb: SettleVerb;
+  verb: SettlementVerb;
   isDoubtful: boolean;
 }
 
@@ -78,7 +78,7 @@ function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
 }
 
 /** Entries in the ledgers of all processes. */
-export function countEntries(folder: string, processes: number): number {
+export function countLedgerEntries(folder: string, processes: number): number {
   let count = 0;
   for (let process = 0; process < processes; process += 1) {
     count += statSync(sendsFile(folder, process)).size / sendBytes;

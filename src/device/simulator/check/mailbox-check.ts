@@ -1,6 +1,6 @@
-import type { SettleVerb } from '../devices/ledger.ts';
+import type { SettlementVerb } from '../devices/ledger.ts';
 import { simulatedDeviceId } from '../devices/simulated-identity.ts';
-import type { Findings } from './findings.ts';
+import type { CheckFindings } from './findings.ts';
 import type { SettledMail } from './ledger-entries.ts';
 
 /** A change of a mail, as the log has it. */
@@ -10,7 +10,7 @@ export interface MailChange {
   event: string;
 }
 
-const verbOfEvent: Readonly<Record<string, SettleVerb>> = {
+const verbOfEvent: Readonly<Record<string, SettlementVerb>> = {
   acked: 'ack',
   rejected: 'reject',
   requeued: 'requeue',
@@ -19,14 +19,14 @@ const verbOfEvent: Readonly<Record<string, SettleVerb>> = {
 /** What a mailbox must be by the log, and what is wrong with the log by what the device and the sender were answered. */
 export class MailboxCheck {
   readonly #id: string;
-  readonly #findings: Findings;
+  readonly #findings: CheckFindings;
   /** Ids of the mails that wait, in order. */
   readonly #queue: string[] = [];
   readonly #queuedIds = new Set<string>();
   readonly #queuedNames = new Map<string, number>();
   readonly #logged = new Map<string, number>();
 
-  constructor(device: number, findings: Findings) {
+  constructor(device: number, findings: CheckFindings) {
     this.#id = simulatedDeviceId(device);
     this.#findings = findings;
   }

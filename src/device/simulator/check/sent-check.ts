@@ -1,5 +1,5 @@
 import { simulatedDeviceId } from '../devices/simulated-identity.ts';
-import type { Findings } from './findings.ts';
+import type { CheckFindings } from './findings.ts';
 import { sentStamp } from './ledger-entries.ts';
 
 /**
@@ -11,7 +11,7 @@ export function checkSends(
   device: number,
   ledger: Uint32Array,
   logged: Uint32Array,
-  findings: Findings,
+  findings: CheckFindings,
 ): void {
   const answered = new Set<number>();
   const doubted = new Set<number>();

@@ -12,7 +12,7 @@ export interface NodeAddress {
 export type ConnectionUse = 'shared' | 'own' | 'each';
 
 /** One request with what becomes of it: exactly one of the two is called, once. */
-export interface Exchange {
+export interface RequestInFlight {
   device: number;
   request: string;
   /** Whether the connection is dropped when half of it is written. */
@@ -23,7 +23,7 @@ export interface Exchange {
   onFailure(isOurs: boolean): void;
 }
 
-export interface StreamHandlers {
+export interface DeviceStreamHandlers {
   onEvents(events: string): void;
   /** `status` is there if it was refused. */
   onClosed(isOurs: boolean, status?: number): void;
@@ -49,13 +49,13 @@ interface Link {
   use: ConnectionUse;
   /** Whose it is; -1 for a shared one. */
   device: number;
-  exchange: Exchange | undefined;
+  exchange: RequestInFlight | undefined;
   sinceMs: number;
 }
 
 interface Stream {
   socket: TLSSocket;
-  handlers: StreamHandlers;
+  handlers: DeviceStreamHandlers;
   heardMs: number;
 }
 
@@ -68,7 +68,7 @@ export class Connections {
   readonly #own = new Map<number, Link>();
   readonly #streams = new Map<number, Stream>();
   readonly #idle: Link[] = [];
-  #waiting: Exchange[] = [];
+  #waiting: RequestInFlight[] = [];
   #waitingAt = 0;
   #sharedCount = 0;
   readonly #downUntilMs: number[];
@@ -95,7 +95,7 @@ export class Connections {
   }
 
   /** Sends a request of a device; false, and nothing is called, if too many wait already. */
-  send(use: ConnectionUse, exchange: Exchange): boolean {
+  send(use: ConnectionUse, exchange: RequestInFlight): boolean {
     if (use === 'shared') return this.#sendShared(exchange);
     const own = use === 'own' ? this.#own.get(exchange.device) : undefined;
     if (own?.connection !== undefined && own.exchange === undefined) this.#write(own, exchange);
@@ -104,7 +104,7 @@ export class Connections {
   }
 
   /** Opens the event stream of a device, which has none. */
-  stream(device: number, request: string, handlers: StreamHandlers): void {
+  stream(device: number, request: string, handlers: DeviceStreamHandlers): void {
     const reader = new EventStreamReader();
     const socket = this.#connect(() => socket.write(request, 'latin1'));
     const stream: Stream = { socket, handlers, heardMs: performance.now() };
@@ -155,7 +155,7 @@ export class Connections {
     }
   }
 
-  #sendShared(exchange: Exchange): boolean {
+  #sendShared(exchange: RequestInFlight): boolean {
     for (let link = this.#idle.pop(); link !== undefined; link = this.#idle.pop()) {
       if (!this.#links.has(link)) continue;
       this.#write(link, exchange);
@@ -170,7 +170,7 @@ export class Connections {
     return true;
   }
 
-  #open(use: ConnectionUse, exchange: Exchange): void {
+  #open(use: ConnectionUse, exchange: RequestInFlight): void {
     const socket = this.#connect(() => {
       link.connection = new ClientConnection(socket, (_, status, text) => this.#onAnswer(link, status, text));
       const { exchange: first } = link;
@@ -207,7 +207,7 @@ export class Connections {
     return this.#turn;
   }
 
-  #write(link: Link, exchange: Exchange): void {
+  #write(link: Link, exchange: RequestInFlight): void {
     link.exchange = exchange;
     link.sinceMs = performance.now();
     exchange.onSent();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /** Whether a device was answered that it is done, or does not know. */
 export type Certainty = 'answered' | 'doubted';
 export const settleVerbs = ['ack', 'reject', 'requeue'] as const;
-export type SettleVerb = (typeof settleVerbs)[number];
+export type SettlementVerb = (typeof settleVerbs)[number];
 
 /** Bytes of a send: the device, and its stamp in milliseconds with the doubt in the highest bit. */
 export const sendBytes = 8;
@@ -62,7 +62,7 @@ export class Ledger {
     buffer.writeUInt32LE((certainty === 'doubted' ? stamp | doubtBit : stamp) >>> 0, at + 4);
   }
 
-  settlement(device: number, mailId: string, verb: SettleVerb, certainty: Certainty): void {
+  settlement(device: number, mailId: string, verb: SettlementVerb, certainty: Certainty): void {
     const { buffer, at } = this.#settlements.entry(settlementBytes);
     buffer.writeUInt32LE(device, at);
     buffer.writeUInt8(settleVerbs.indexOf(verb), at + 4);

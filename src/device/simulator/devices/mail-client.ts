@@ -1,12 +1,12 @@
 import { headerOf } from '../connection/client-connection.ts';
 import { isBackingOff, isUp, mailTimer, wantsHead, wantsNext } from './device-states.ts';
-import type { SettleVerb } from './ledger.ts';
+import type { SettlementVerb } from './ledger.ts';
 import { bodyOf, type World } from './world.ts';
 
 /** A mail that a device has fetched, with what it has decided. */
 interface MailInHand {
   id: string;
-  verb: SettleVerb | undefined;
+  verb: SettlementVerb | undefined;
   isTried: boolean;
 }
 

@@ -5,13 +5,13 @@ import { parseDuration } from '../scenario/quantity.ts';
 import type { Scenario } from '../scenario/scenario.ts';
 
 /** A rhythm in milliseconds. */
-export interface Beat {
+export interface Tempo {
   everyMs: number;
   spread: 'poisson' | 'fixed' | 'daily';
 }
 
 /** Sends of one kind, with what makes their bodies. */
-export interface SendBeat extends Beat {
+export interface SendBeat extends Tempo {
   route: 'datapoint' | 'message';
   path: string;
   maker: PayloadMaker;
@@ -26,7 +26,7 @@ interface MailEnds {
 
 /** A profile as it is worked with: in milliseconds, without anything absent. */
 export interface Plan {
-  heartbeat: Beat | undefined;
+  heartbeat: Tempo | undefined;
   sends: readonly SendBeat[];
   mail:
     | { by: MailPlan['by']; pollMs: number; thinkMs: number; restartMs: number; ends: MailEnds }
@@ -67,7 +67,7 @@ export function plansOf({ profiles, schemas, speed }: Scenario): Plan[] {
   }));
 }
 
-function beatOf({ every, spread = 'poisson' }: Rhythm, speed: number): Beat {
+function beatOf({ every, spread = 'poisson' }: Rhythm, speed: number): Tempo {
   return { everyMs: Math.max(1, parseDuration(every) / speed), spread };
 }
 
@@ -112,7 +112,7 @@ export function daylight(timeMs: number): number {
 }
 
 /** Time until it happens next, from a number drawn. */
-export function pauseOf({ everyMs, spread }: Beat, drawn: number, timeMs: number): number {
+export function pauseOf({ everyMs, spread }: Tempo, drawn: number, timeMs: number): number {
   if (spread === 'fixed') return everyMs;
   const rate = spread === 'daily' ? daylight(timeMs) : 1;
   return (-Math.log(1 - drawn) * everyMs) / rate;

@@ -18,7 +18,7 @@ interface Reading {
 }
 
 /** Sends what devices measure, of each in its order and one at a time, again and again until it is answered. */
-export class Sender {
+export class ReadingSender {
   readonly #world: World;
   /** Only of devices that have something to send. */
   readonly #queues = new Map<number, Reading[]>();

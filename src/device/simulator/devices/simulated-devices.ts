@@ -18,8 +18,8 @@ import {
 import { Flood } from './flood.ts';
 import { MailClient } from './mail-client.ts';
 import type { DevicesOrder } from './orders.ts';
-import { type Beat, pauseOf } from './plan.ts';
-import { Sender } from './sender.ts';
+import { pauseOf, type Tempo } from './plan.ts';
+import { ReadingSender } from './sender.ts';
 import { bodyOf, type World } from './world.ts';
 
 /** After it has started, a device waits up to so long before it connects, so that not all come at once. */
@@ -28,7 +28,7 @@ const finishTurnMs = 50;
 
 /** All devices of a process: what their timers, their network and the orders of the run make of them. */
 export class SimulatedDevices {
-  readonly sender: Sender;
+  readonly sender: ReadingSender;
   readonly mail: MailClient;
   /** Devices whose network is up. */
   online = 0;
@@ -38,7 +38,7 @@ export class SimulatedDevices {
 
   constructor(world: World) {
     this.#world = world;
-    this.sender = new Sender(world);
+    this.sender = new ReadingSender(world);
     this.mail = new MailClient(world);
     world.onIdle = (device) => this.#go(device);
     const { scenario } = world.task;
@@ -121,7 +121,7 @@ export class SimulatedDevices {
     }
   }
 
-  #beat(device: number, beat: Beat | undefined, dueMs: number): void {
+  #beat(device: number, beat: Tempo | undefined, dueMs: number): void {
     const { states, counts } = this.#world;
     if (beat === undefined) return;
     this.#again(device, heartbeatTimer, beat, dueMs);
@@ -137,7 +137,7 @@ export class SimulatedDevices {
   }
 
   /** Sets the next time from when this one was due, so that a delay moves no later one. */
-  #again(device: number, timer: number, beat: Beat, dueMs: number): void {
+  #again(device: number, timer: number, beat: Tempo, dueMs: number): void {
     const world = this.#world;
     const pause = pauseOf(beat, world.draw(device), world.task.epochMs + dueMs);
     world.states.setTimer(device, timer, dueMs + pause);

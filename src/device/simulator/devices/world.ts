@@ -9,7 +9,7 @@ import type { Samples } from './samples.ts';
 import { simulatedDeviceId, simulatedSecret } from './simulated-identity.ts';
 
 /** A request of a device, with what becomes of it. */
-export interface DeviceRequest {
+export interface SimulatedRequest {
   route: Route;
   method: 'GET' | 'HEAD' | 'POST' | 'PUT';
   path: string;
@@ -100,7 +100,7 @@ export class World {
   }
 
   /** Sends a request of a device, which has none in flight. */
-  request(device: number, request: DeviceRequest): void {
+  request(device: number, request: SimulatedRequest): void {
     const { states, counts, connections } = this;
     const plan = this.planOf(device);
     const text = this.#textOf(device, request);
@@ -167,11 +167,11 @@ export class World {
     states.setTimer(device, retryTimer, this.nowMs() + (waitMs ?? ownMs));
   }
 
-  #textOf(device: number, { method, path, headers, body, secret }: DeviceRequest): string {
+  #textOf(device: number, { method, path, headers, body, secret }: SimulatedRequest): string {
     return this.textOf(device, method, path, headers, body, secret);
   }
 
-  #take(device: number, request: DeviceRequest, status: number, text: string): void {
+  #take(device: number, request: SimulatedRequest, status: number, text: string): void {
     const { states, counts } = this;
     const isRefused = status === 429 || status === 503;
     if (request.isSpoilt !== true && (isRefused || (status === 401 && states.has(device, isRotating)))) {

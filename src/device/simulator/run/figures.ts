@@ -51,7 +51,7 @@ const lagMsMax = 50;
 const complaintsMax = 20;
 
 /** All that is counted and timed in a run: what processes of devices report, and mail that was sent. */
-export class Figures implements FigureSource {
+export class RunFigures implements FigureSource {
   readonly complaints: string[] = [];
   /** Found by the check at the end. */
   findings: Record<string, number> = {};

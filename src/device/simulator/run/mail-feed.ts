@@ -6,7 +6,7 @@ import { PayloadMaker } from '../payload/payload-maker.ts';
 import { parseDuration } from '../scenario/quantity.ts';
 import { profileOf, type Scenario } from '../scenario/scenario.ts';
 import { isRefusal, type PatientAdmin } from './admin-access.ts';
-import type { Figures } from './figures.ts';
+import type { RunFigures } from './figures.ts';
 
 const turnMs = 10;
 /** Requests of the operator under way at once. */
@@ -40,12 +40,12 @@ export class MailFeed {
   readonly #admin: PatientAdmin;
   readonly #fleetId: string;
   readonly #scenario: Scenario;
-  readonly #figures: Figures;
+  readonly #figures: RunFigures;
   readonly #recipients: readonly Recipient[];
   readonly #underWay = new Map<number, Promise<void>>();
   #drawn = 0;
 
-  constructor(admin: PatientAdmin, fleetId: string, scenario: Scenario, figures: Figures) {
+  constructor(admin: PatientAdmin, fleetId: string, scenario: Scenario, figures: RunFigures) {
     this.#admin = admin;
     this.#fleetId = fleetId;
     this.#scenario = scenario;

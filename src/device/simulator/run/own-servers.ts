@@ -28,13 +28,15 @@ interface Greeting {
 class OwnServer {
   readonly #folder: string;
   readonly #environment: NodeJS.ProcessEnv;
+  readonly #onEnd: (reason: string) => void;
   #child: ChildProcess | undefined;
   #stderr = '';
   at: ServedAt | undefined;
 
-  constructor(folder: string, environment: NodeJS.ProcessEnv) {
+  constructor(folder: string, environment: NodeJS.ProcessEnv, onEnd: (reason: string) => void) {
     this.#folder = folder;
     this.#environment = environment;
+    this.#onEnd = onEnd;
   }
 
   get isUp(): boolean {
@@ -61,8 +63,10 @@ class OwnServer {
     const { url, admin_url: adminUrl, cert_file: certFile } = JSON.parse(greeting) as Greeting;
     const { token } = JSON.parse(readFileSync(join(this.#folder, 'admin.json'), 'utf8')) as { token: string };
     this.#child = child;
-    child.once('exit', () => {
-      if (this.#child === child) this.#child = undefined;
+    child.once('exit', (status, signal) => {
+      if (this.#child !== child) return;
+      this.#child = undefined;
+      this.#onEnd(`A server of the run ended by itself with ${signal ?? status}: ${this.#stderr}`);
     });
     this.at = { url, adminUrl, token, certFile };
     return this.at;
@@ -82,12 +86,17 @@ class OwnServer {
 /** Servers that the simulator has started itself: one on a data folder, or several on databases. */
 export class OwnServers implements AsyncDisposable {
   readonly #servers: readonly OwnServer[];
+  /** Rejects when one ends without having been killed. */
+  readonly ended: Promise<never>;
   /** Kills so far. */
   kills = 0;
   #turn = 0;
 
-  private constructor(servers: readonly OwnServer[]) {
+  private constructor(servers: readonly OwnServer[], ended: Promise<never>) {
     this.#servers = servers;
+    this.ended = ended;
+    // Whoever waits for a server is told.
+    ended.catch(() => {});
   }
 
   /** @throws OperatorError */
@@ -101,22 +110,30 @@ export class OwnServers implements AsyncDisposable {
         : { FLEETPOST_STORE: JSON.stringify({ engine: 'postgres', shards: databases }) };
     if (databases.length > 0) await migrate(store);
     const servers: OwnServer[] = [];
+    let fail: (reason: string) => void = () => {};
+    const ended = new Promise<never>((_, reject) => {
+      fail = (reason) => reject(new OperatorError(reason));
+    });
     for (let node = 0; node < nodes; node += 1) {
       const own = join(folder, `node-${node}`);
       mkdirSync(own);
       // On ports that stay, so that devices find it again.
       const [listen, admin] = [await freePort(), await freePort()];
-      const server = new OwnServer(own, {
-        ...store,
-        FLEETPOST_LISTEN: `127.0.0.1:${listen}`,
-        FLEETPOST_ADMIN: `127.0.0.1:${admin}`,
-        FLEETPOST_SHARDS: String(shards),
-        FLEETPOST_LOG_LEVEL: 'error',
-      });
+      const server = new OwnServer(
+        own,
+        {
+          ...store,
+          FLEETPOST_LISTEN: `127.0.0.1:${listen}`,
+          FLEETPOST_ADMIN: `127.0.0.1:${admin}`,
+          FLEETPOST_SHARDS: String(shards),
+          FLEETPOST_LOG_LEVEL: 'error',
+        },
+        fail,
+      );
       servers.push(server);
       await server.start();
     }
-    return new OwnServers(servers);
+    return new OwnServers(servers, ended);
   }
 
   /** Those that are up. */

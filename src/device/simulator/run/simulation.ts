@@ -17,7 +17,7 @@ import type { Scenario } from '../scenario/scenario.ts';
 import { type AdminAccess, PatientAdmin } from './admin-access.ts';
 import { Conductor } from './conductor.ts';
 import { DeviceProcesses } from './device-processes.ts';
-import { Figures } from './figures.ts';
+import { RunFigures } from './figures.ts';
 import { MailFeed } from './mail-feed.ts';
 import type { OwnServers } from './own-servers.ts';
 import { createSimulatedFleet, importSimulatedDevices } from './provision.ts';
@@ -54,7 +54,7 @@ export interface SimulationListener {
 /** What came of a run. */
 export interface SimulationResult {
   fleetId: string;
-  figures: Figures;
+  figures: RunFigures;
   check: CheckResult;
   assertions: CheckedAssertion[];
   /** Requests that were never answered. */
@@ -67,7 +67,7 @@ export interface SimulationResult {
 
 /** A run of a scenario: from an empty fleet to the check of what it has left. */
 export class Simulation {
-  readonly figures = new Figures();
+  readonly figures = new RunFigures();
   readonly #scenario: Scenario;
   readonly #target: SimulationTarget;
   readonly #listener: SimulationListener;
@@ -129,11 +129,9 @@ export class Simulation {
     const ending = new AbortController();
     const until = AbortSignal.any([signal, ending.signal]);
     const work = Promise.all([feed.run(until), conductor.run(until)]);
-    await Promise.race([
-      sleep(scenario.milliseconds, until),
-      processes.ended,
-      work.then(() => sleep(1e9, until)),
-    ]);
+    const over = sleep(scenario.milliseconds, until);
+    const { servers } = this.#target;
+    await Promise.race([over, processes.ended, servers?.ended ?? over, failureOf(work)]);
     ending.abort();
     figures.end();
     this.#listener.onPhase('letting what was begun come to its end');
@@ -206,4 +204,11 @@ export class Simulation {
       broadcasts: conductor.broadcasts.filter(({ name }) => !fed.has(name)),
     });
   }
+}
+
+/** Rejects as the work does, and else never settles. */
+function failureOf(work: Promise<unknown>): Promise<never> {
+  return new Promise((_, reject) => {
+    work.catch(reject);
+  });
 }
