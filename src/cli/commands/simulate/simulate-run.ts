@@ -58,7 +58,6 @@ function targetOfOwn(servers: OwnServers): SimulationTarget {
   return {
     admins: () => servers.up.map(({ adminUrl, token }) => new AdminClient({ url: adminUrl, token })),
     nodes: servers.nodes,
-    ca: servers.ca,
     servers,
   };
 }
@@ -78,7 +77,7 @@ function targetOf(options: RunOptions): SimulationTarget {
       );
     }
   }
-  return { admins: () => [admin], nodes: [addressOf(url)], ca: readCa(options), servers: undefined };
+  return { admins: () => [admin], nodes: [addressOf(url, readCa(options))], servers: undefined };
 }
 
 function isLoopback(hostname: string): boolean {

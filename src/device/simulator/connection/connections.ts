@@ -6,6 +6,8 @@ import { EventStreamReader } from './event-stream-reader.ts';
 export interface NodeAddress {
   host: string;
   port: number;
+  /** Certificates to trust, PEM: each server may have one of its own under the same name. */
+  ca: string;
 }
 
 /** How a request goes out. */
@@ -62,7 +64,7 @@ interface Stream {
 /** All connections of a process: those that devices share, those of one device, and event streams. */
 export class Connections {
   readonly #nodes: readonly NodeAddress[];
-  readonly #secureContext: SecureContext;
+  readonly #secureContexts: readonly SecureContext[];
   readonly #limits: ConnectionLimits;
   readonly #links = new Set<Link>();
   readonly #own = new Map<number, Link>();
@@ -74,9 +76,9 @@ export class Connections {
   readonly #downUntilMs: number[];
   #turn = 0;
 
-  constructor(nodes: readonly NodeAddress[], ca: string, limits: ConnectionLimits) {
+  constructor(nodes: readonly NodeAddress[], limits: ConnectionLimits) {
     this.#nodes = nodes;
-    this.#secureContext = createSecureContext({ ca });
+    this.#secureContexts = nodes.map(({ ca }) => createSecureContext({ ca }));
     this.#limits = limits;
     this.#downUntilMs = nodes.map(() => 0);
   }
@@ -187,7 +189,7 @@ export class Connections {
   #connect(onReady: () => void): TLSSocket {
     const node = this.#pickNode();
     const { host, port } = this.#nodes[node] ?? { host: '', port: 0 };
-    const socket = connect({ host, port, secureContext: this.#secureContext });
+    const socket = connect({ host, port, secureContext: this.#secureContexts[node] });
     socket.setNoDelay(true);
     socket.once('secureConnect', onReady);
     socket.once('error', (error: NodeJS.ErrnoException) => {

@@ -33,7 +33,7 @@ class DeviceProcess {
     this.#ledger = new Ledger(task.folder, own);
     this.#world = new World(task, plans, {
       states: new DeviceStates(count, timers),
-      connections: new Connections(task.nodes, task.ca, {
+      connections: new Connections(task.nodes, {
         sharedMax: task.connectionsMax,
         waitingMax,
       }),

@@ -2,6 +2,8 @@ import type { World } from './world.ts';
 
 /** Connections that one device floods over. */
 const connections = 16;
+/** Pause of one that failed, or a server that is down would be flooded with handshakes. */
+const refusedMs = 200;
 
 /** One device that sends heartbeats at a rate of its own, whatever it is answered. */
 export class Flood {
@@ -56,7 +58,9 @@ export class Flood {
         else if (status !== 201) world.complain(`a heartbeat of the flood was answered ${status}`);
       },
       onFailure: (isOurs) => {
-        this.#busy[slot] = 0;
+        setTimeout(() => {
+          this.#busy[slot] = 0;
+        }, refusedMs);
         if (isOurs) world.counts.cut += 1;
         else world.counts.failures += 1;
       },

@@ -10,7 +10,6 @@ export interface DevicesTask {
   process: number;
   processes: number;
   nodes: readonly NodeAddress[];
-  ca: string;
   /** Shared connections of this process. */
   connectionsMax: number;
   /** Folder for what devices were answered. */

@@ -142,14 +142,9 @@ export class OwnServers implements AsyncDisposable {
   }
 
   get nodes(): NodeAddress[] {
-    return this.#servers.flatMap(({ at }) => (at === undefined ? [] : [addressOf(at.url)]));
-  }
-
-  /** Certificates of all of them. */
-  get ca(): string {
-    return this.#servers
-      .map(({ at }) => (at === undefined ? '' : readFileSync(at.certFile, 'utf8')))
-      .join('\n');
+    return this.#servers.flatMap(({ at }) =>
+      at === undefined ? [] : [addressOf(at.url, readFileSync(at.certFile, 'utf8'))],
+    );
   }
 
   /** Kills one at once, each in its turn, and starts it again. @throws OperatorError */
@@ -167,10 +162,10 @@ export class OwnServers implements AsyncDisposable {
   }
 }
 
-/** Host and port of a URL. */
-export function addressOf(url: string): NodeAddress {
+/** A server by its URL and the certificates to trust. */
+export function addressOf(url: string, ca: string): NodeAddress {
   const { hostname, port } = new URL(url);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || '443') };
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || '443'), ca };
 }
 
 async function migrate(environment: NodeJS.ProcessEnv): Promise<void> {

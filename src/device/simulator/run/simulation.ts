@@ -34,7 +34,6 @@ export interface SimulationTarget {
   /** Clients of the servers that are up now. */
   admins(): readonly AdminAccess[];
   nodes: readonly NodeAddress[];
-  ca: string;
   /** There if the run has started them itself, and may kill them. */
   servers: OwnServers | undefined;
 }
@@ -165,14 +164,13 @@ export class Simulation {
   }
 
   #tasks(common: Pick<DevicesTask, 'folder' | 'salt' | 'fleetId' | 'epochMs'>): DevicesTask[] {
-    const { nodes, ca } = this.#target;
+    const { nodes } = this.#target;
     return Array.from({ length: this.#processCount }, (_, process) => ({
       ...common,
       scenario: this.#scenario,
       process,
       processes: this.#processCount,
       nodes,
-      ca,
       connectionsMax: Math.max(1, Math.floor(this.#connections / this.#processCount)),
     }));
   }
