@@ -11,10 +11,23 @@ import type { ScenarioDocument } from '../../../device/simulator/scenario/profil
 import { parseDuration } from '../../../device/simulator/scenario/quantity.ts';
 import { chaosEvents, scenarioOf } from '../../../device/simulator/scenario/scenario.ts';
 import { AdminClient } from '../../admin-client.ts';
-import { connect } from '../../connection.ts';
+import { type ConnectionOptions, connect } from '../../connection.ts';
 import { print, printable } from '../../output.ts';
-import type { RunOptions } from './simulate.ts';
 import { SimulationView } from './simulation-view.ts';
+
+/** Options of a run, whatever it runs. */
+export interface RunOptions extends ConnectionOptions {
+  url?: string;
+  ca?: string;
+  processes?: number;
+  connections?: number;
+  assert?: string;
+  ownServer?: boolean;
+  chaos?: boolean;
+  nodes: number;
+  shards?: number;
+  database?: string[];
+}
 
 const usualUrl = 'https://127.0.0.1:8443';
 

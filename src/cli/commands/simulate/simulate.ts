@@ -5,20 +5,7 @@ import type { ScenarioDocument } from '../../../device/simulator/scenario/profil
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand, integerOption, StrictCommand, several } from '../../options.ts';
 import { print } from '../../output.ts';
-
-/** Options of a run, whatever it runs. */
-export interface RunOptions extends ConnectionOptions {
-  url?: string;
-  ca?: string;
-  processes?: number;
-  connections?: number;
-  assert?: string;
-  ownServer?: boolean;
-  chaos?: boolean;
-  nodes: number;
-  shards?: number;
-  database?: string[];
-}
+import type { RunOptions } from './simulate-run.ts';
 
 interface FleetRunOptions extends RunOptions {
   devices: number;
