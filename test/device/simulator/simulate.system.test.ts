@@ -90,7 +90,7 @@ it('a scenario of a file runs on a server that is there, and clean removes its f
   expect(missed.status).toBe(1);
   expect(reportOf(missed).check).toMatchObject(clean);
   expect(reportOf(missed).check.records).toBeGreaterThan(30);
-  const removed = await simulate(server, 'clean');
+  const removed = await fleetpostProcess(['simulate', 'clean', '--data', server.report.data, '--json']);
   expect(JSON.parse(removed.stdout)).toEqual({ removed: [reportOf(missed).fleet_id] });
   await until(async () => ((await list(server, '/fleets')).length === 0 ? true : undefined));
 }, 120_000);

@@ -44,9 +44,15 @@ const answerMsMax = 30_000;
 const downMs = 500;
 /** The server says something every 30 s (D20). */
 const silenceMsMax = 70_000;
+/**
+ * Handshakes under way at once: each takes milliseconds of both ends, and with all of a storm's at once none would end
+ * in time. The others wait, and what they carry is timed from when it was due.
+ */
+const handshakesMax = 64;
 
 interface Link {
-  socket: TLSSocket;
+  /** Undefined until its handshake begins. */
+  socket: TLSSocket | undefined;
   connection: ClientConnection | undefined;
   use: ConnectionUse;
   /** Whose it is; -1 for a shared one. */
@@ -56,7 +62,7 @@ interface Link {
 }
 
 interface Stream {
-  socket: TLSSocket;
+  socket: TLSSocket | undefined;
   handlers: DeviceStreamHandlers;
   heardMs: number;
 }
@@ -74,6 +80,9 @@ export class Connections {
   #waitingAt = 0;
   #sharedCount = 0;
   readonly #downUntilMs: number[];
+  #handshakes = 0;
+  #toOpen: (() => TLSSocket | undefined)[] = [];
+  #toOpenAt = 0;
   #turn = 0;
 
   constructor(nodes: readonly NodeAddress[], limits: ConnectionLimits) {
@@ -107,22 +116,12 @@ export class Connections {
 
   /** Opens the event stream of a device, which has none. */
   stream(device: number, request: string, handlers: DeviceStreamHandlers): void {
-    const reader = new EventStreamReader();
-    const socket = this.#connect(() => socket.write(request, 'latin1'));
-    const stream: Stream = { socket, handlers, heardMs: performance.now() };
+    const stream: Stream = { socket: undefined, handlers, heardMs: performance.now() };
     this.#streams.set(device, stream);
-    let status = 0;
-    socket.setEncoding('latin1').on('data', (text: string) => {
-      stream.heardMs = performance.now();
-      if (status === 0) status = Number(text.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length));
-      const events = reader.take(text);
-      if (status !== 200) socket.destroy();
-      else if (events !== '') handlers.onEvents(events);
-    });
-    socket.once('close', () => {
-      const isOurs = this.#streams.get(device) !== stream;
-      if (!isOurs) this.#streams.delete(device);
-      handlers.onClosed(isOurs, status === 0 || status === 200 ? undefined : status);
+    this.#whenThereIsRoom(() => {
+      if (this.#streams.get(device) !== stream) return undefined;
+      stream.socket = this.#openStream(device, stream, request);
+      return stream.socket;
     });
   }
 
@@ -136,7 +135,7 @@ export class Connections {
     if (link !== undefined) this.#drop(link);
     const stream = this.#streams.get(device);
     this.#streams.delete(device);
-    stream?.socket.destroy();
+    stream?.socket?.destroy();
   }
 
   dropAll(): void {
@@ -150,11 +149,31 @@ export class Connections {
     for (const link of this.#links) {
       const isIdle = link.exchange === undefined && link.connection !== undefined;
       if (isIdle && nowMs - link.sinceMs > idleMsMax) this.#drop(link);
-      else if (!isIdle && nowMs - link.sinceMs > answerMsMax) link.socket.destroy();
+      else if (!isIdle && nowMs - link.sinceMs > answerMsMax) link.socket?.destroy();
     }
     for (const { socket, heardMs } of this.#streams.values()) {
-      if (nowMs - heardMs > silenceMsMax) socket.destroy();
+      if (nowMs - heardMs > silenceMsMax) socket?.destroy();
     }
+  }
+
+  #openStream(device: number, stream: Stream, request: string): TLSSocket {
+    const reader = new EventStreamReader();
+    const socket = this.#connect(() => socket.write(request, 'latin1'));
+    stream.heardMs = performance.now();
+    let status = 0;
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      stream.heardMs = performance.now();
+      if (status === 0) status = Number(text.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length));
+      const events = reader.take(text);
+      if (status !== 200) socket.destroy();
+      else if (events !== '') stream.handlers.onEvents(events);
+    });
+    socket.once('close', () => {
+      const isOurs = this.#streams.get(device) !== stream;
+      if (!isOurs) this.#streams.delete(device);
+      stream.handlers.onClosed(isOurs, status === 0 || status === 200 ? undefined : status);
+    });
+    return socket;
   }
 
   #sendShared(exchange: RequestInFlight): boolean {
@@ -173,17 +192,52 @@ export class Connections {
   }
 
   #open(use: ConnectionUse, exchange: RequestInFlight): void {
-    const socket = this.#connect(() => {
-      link.connection = new ClientConnection(socket, (_, status, text) => this.#onAnswer(link, status, text));
-      const { exchange: first } = link;
-      if (first !== undefined) this.#write(link, first);
-    });
     const device = use === 'shared' ? -1 : exchange.device;
-    const link: Link = { socket, connection: undefined, use, device, exchange, sinceMs: performance.now() };
+    const sinceMs = performance.now();
+    const link: Link = { socket: undefined, connection: undefined, use, device, exchange, sinceMs };
     this.#links.add(link);
     if (use === 'shared') this.#sharedCount += 1;
     if (use === 'own') this.#own.set(device, link);
-    socket.once('close', () => this.#onClose(link, false));
+    this.#whenThereIsRoom(() => {
+      if (!this.#links.has(link)) return undefined;
+      const socket = this.#connect(() => {
+        link.connection = new ClientConnection(socket, (_, status, text) =>
+          this.#onAnswer(link, status, text),
+        );
+        if (link.exchange !== undefined) this.#write(link, link.exchange);
+      });
+      link.socket = socket;
+      link.sinceMs = performance.now();
+      socket.once('close', () => this.#onClose(link, false));
+      return socket;
+    });
+  }
+
+  /** Opens something once fewer handshakes are under way; nothing, if it is not wanted any more by then. */
+  #whenThereIsRoom(open: () => TLSSocket | undefined): void {
+    this.#toOpen.push(open);
+    this.#openNext();
+  }
+
+  #openNext(): void {
+    while (this.#handshakes < handshakesMax && this.#toOpenAt < this.#toOpen.length) {
+      const socket = this.#toOpen[this.#toOpenAt]?.();
+      this.#toOpenAt += 1;
+      if (socket === undefined) continue;
+      this.#handshakes += 1;
+      let isUnderWay = true;
+      const ended = (): void => {
+        if (!isUnderWay) return;
+        isUnderWay = false;
+        this.#handshakes -= 1;
+        this.#openNext();
+      };
+      socket.once('secureConnect', ended);
+      socket.once('close', ended);
+    }
+    if (this.#toOpenAt * 2 < this.#toOpen.length) return;
+    this.#toOpen = this.#toOpen.slice(this.#toOpenAt);
+    this.#toOpenAt = 0;
   }
 
   #connect(onReady: () => void): TLSSocket {
@@ -218,7 +272,7 @@ export class Connections {
       return;
     }
     const { request } = exchange;
-    link.socket.write(request.slice(0, request.length / 2), () => this.#drop(link));
+    link.socket?.write(request.slice(0, request.length / 2), () => this.#drop(link));
   }
 
   #onAnswer(link: Link, status: number, text: string): void {
@@ -245,7 +299,7 @@ export class Connections {
   }
 
   #drop(link: Link): void {
-    link.socket.destroy();
+    link.socket?.destroy();
     this.#onClose(link, true);
   }
 
