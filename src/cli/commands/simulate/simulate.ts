@@ -43,7 +43,11 @@ function withRunOptions(command: Command): Command {
 export function addSimulateCommands(program: Command): void {
   const group = program
     .command('simulate')
-    .description('simulate a fleet of devices, and check what they were answered');
+    .description('simulate a fleet of devices, and check what they were answered')
+    .addHelpText(
+      'after',
+      '\n"simulate --devices 500" is "simulate fleet --devices 500": see "simulate fleet --help".',
+    );
   const fleet = clientCommand(
     new StrictCommand(),
     'fleet',

@@ -88,7 +88,8 @@ export class SimulationView implements SimulationListener, Disposable {
       )} of ${durationText(scenario.milliseconds)}. q ends the run, and checks it.`,
       ...(this.#link === undefined ? [] : [`Console, within a minute: ${this.#link}`]),
       '',
-      lineOf(figures),
+      // In two lines, for terminals of a usual width.
+      ...lineOf(figures).split(/; (?=errors)/),
       figures.bottleneck === undefined ? '' : `The machine is the bottleneck: ${figures.bottleneck}.`,
       '',
       ...routeLines(figures.routes()),

@@ -1,5 +1,5 @@
 import { headerOf } from '../connection/client-connection.ts';
-import { isBackingOff, isUp, mailTimer, wantsHead, wantsNext } from './device-states.ts';
+import { isBackingOff, isRotating, isUp, mailTimer, wantsHead, wantsNext } from './device-states.ts';
 import type { SettlementVerb } from './ledger.ts';
 import { bodyOf, type World } from './world.ts';
 
@@ -158,7 +158,8 @@ export class MailClient {
       },
       onClosed: (isOurs, status) => {
         if (!isOurs && status === undefined) world.counts.failures += 1;
-        else if (status === 429 || status === 503) world.counts.refused += 1;
+        else if (status === 429 || status === 503 || (status === 401 && world.states.has(device, isRotating)))
+          world.counts.refused += 1;
         else if (status !== undefined) world.complain(`the event stream was answered ${status}`);
         if (!isOurs && !this.#inHand.has(device) && world.states.has(device, isUp)) {
           this.#later(device, reopenMsMin + reopenMsSpread * world.draw(device));

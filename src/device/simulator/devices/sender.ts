@@ -61,8 +61,9 @@ export class ReadingSender {
     if (reading.keyMs === 0) reading.keyMs = Date.now();
     else world.counts.retries += 1;
     const { beat, fault } = reading;
-    const isFirst = fault === 'cut';
-    if (isFirst) reading.fault = undefined;
+    const isCut = fault === 'cut';
+    // It is whole the next time.
+    if (isCut) reading.fault = undefined;
     reading.isInFlight = true;
     world.request(device, {
       route: beat.route,
@@ -71,7 +72,7 @@ export class ReadingSender {
       headers: this.#headersOf(device, reading),
       body: fault === 'invalid' ? '{"spoilt":' : this.#bodyOf(device, reading),
       dueMs: Math.max(reading.dueMs, world.states.readyMs[device] ?? 0),
-      isCut: isFirst,
+      isCut,
       isSpoilt: fault === 'secret' || fault === 'invalid',
       ...(fault === 'secret' && { secret: `FOS-${'A'.repeat(32)}` }),
       onAnswer: (status, text) => this.#onAnswer(device, reading, status, text),
@@ -93,8 +94,8 @@ export class ReadingSender {
   }
 
   #onAnswer(device: number, reading: Reading, status: number, text: string): void {
-    const { ledger, counts } = this.#world;
     const world = this.#world;
+    const { ledger, counts } = world;
     const { fault, beat, stamp } = reading;
     this.#remove(device, reading);
     const isSpoilt = fault === 'invalid' || fault === 'secret';

@@ -20,9 +20,9 @@ export class TimingWheel {
     this.#due = new Uint32Array(timers);
   }
 
-  /** Bytes for so many timers. */
+  /** Bytes for so many timers, beside the wheel itself. */
   static bytesOf(timers: number): number {
-    return 12 * timers + 4 * slots;
+    return 12 * timers;
   }
 
   /** Sets a timer, also one that is set. What is due already comes with the next millisecond. */

@@ -46,7 +46,7 @@ class OwnServer {
   /** Starts it on its folder; settles when it is ready. @throws OperatorError if it ends instead. */
   async start(): Promise<ServedAt> {
     const child = spawn(process.execPath, [mainFile, 'serve', '--json', '--no-parent'], {
-      env: { ...process.env, ...this.#environment, FLEETPOST_DATA: this.#folder },
+      env: { ...bareEnvironment(), ...this.#environment, FLEETPOST_DATA: this.#folder },
       // Without this process it would have nobody: it ends when the channel does.
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       // Ctrl-C is for the run, which ends it in its turn.
@@ -168,9 +168,14 @@ export function addressOf(url: string, ca: string): NodeAddress {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || '443'), ca };
 }
 
+/** The environment without what configures another server, whose store would be this one's too. */
+function bareEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('FLEETPOST_')));
+}
+
 async function migrate(environment: NodeJS.ProcessEnv): Promise<void> {
   const child = spawn(process.execPath, [mainFile, 'migrate'], {
-    env: { ...process.env, ...environment },
+    env: { ...bareEnvironment(), ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let reason = '';
