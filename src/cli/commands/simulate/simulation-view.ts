@@ -39,7 +39,8 @@ export class SimulationView implements SimulationListener, Disposable {
   show(figures: RunFigures, scenario: Scenario, linkOf: () => Promise<string | undefined>): void {
     this.#linkOf = linkOf;
     const turn = (): void => {
-      if (this.#screen === undefined) this.#say(lineOf(figures));
+      if (!figures.isBegun) this.#screen?.show(() => this.#phase);
+      else if (this.#screen === undefined) this.#say(lineOf(figures));
       else this.#screen.show(() => this.#picture(figures, scenario));
     };
     this.#timer = setInterval(turn, this.#screen === undefined ? lineMs : screenMs);

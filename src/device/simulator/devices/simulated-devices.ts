@@ -107,7 +107,7 @@ export class SimulatedDevices {
       this.#go(device);
     }
     if (this.#isFinishing || timer === retryTimer) return;
-    world.noteLag(dueMs);
+    if (timer !== networkTimer) world.noteLag(dueMs);
     const plan = world.planOf(device);
     if (timer === networkTimer) this.#toggle(device);
     else if (timer === mailTimer) this.mail.onTimer(device, dueMs);

@@ -114,6 +114,12 @@ export class RunFigures implements FigureSource {
     return { ...noCounts, ...this.#sum((report) => ({ ...report.counts })) };
   }
 
+  /** Whether a process of devices has reported. */
+  get isBegun(): boolean {
+    return this.#reports.length > 0;
+  }
+
+  /** Once it is begun. */
   get gauges(): Gauges {
     const sum = this.#sum(
       ({ online, connections, streams, waiting, queued, residentBytes, stateBytes, busy }) => ({
