@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createHistogram } from 'node:perf_hooks';
 import { connect, createSecureContext } from 'node:tls';
 import { uuidv7 } from 'uuidv7';
-import { ClientConnection } from './client-connection.ts';
+import { ClientConnection } from '../../src/device/simulator/connection/client-connection.ts';
 import type { GeneratorReport } from './generator.ts';
 import type { LoopProcessOptions } from './open-loop.ts';
 import { keyPlace, lengthDigits } from './requests.ts';

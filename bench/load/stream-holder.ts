@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type ConnectionOptions, connect, createSecureContext } from 'node:tls';
+import { EventStreamReader } from '../../src/device/simulator/connection/event-stream-reader.ts';
 import { dueTimesIn, nowMicroseconds } from './due-time.ts';
 
 /** A process that holds event streams, each on a bare TLS socket, and notes when mail is announced. */
@@ -33,14 +34,11 @@ function say(word: Word): void {
 function openStream(request: string, options: ConnectionOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect(options, () => socket.write(request, 'latin1'));
-    // What is behind the last complete event.
-    let rest = '';
+    const reader = new EventStreamReader();
     let isOpen = false;
     socket.setEncoding('latin1').on('data', (text: string) => {
       const now = nowMicroseconds();
-      const end = text.lastIndexOf('\n\n');
-      const events = end < 0 ? '' : rest + text.slice(0, end);
-      rest = end < 0 ? rest + text : text.slice(end + 2);
+      const events = reader.take(text);
       for (const due of dueTimesIn(events)) latenciesMicroseconds.push(now - due);
       if (isOpen || !events.includes('event: connected')) return;
       isOpen = true;
@@ -49,7 +47,7 @@ function openStream(request: string, options: ConnectionOptions): Promise<void> 
     socket.on('error', reject);
     socket.on('close', () => {
       closed += 1;
-      reject(new Error(`it was closed: ${rest.slice(0, 200)}`));
+      reject(new Error(`it was closed: ${reader.rest.slice(0, 200)}`));
     });
   });
 }

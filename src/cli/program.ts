@@ -26,6 +26,7 @@ import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
 import { addReleaseCommand } from './commands/server/release.ts';
 import { addStatusCommand } from './commands/server/status.ts';
 import { addTopCommand } from './commands/server/top.ts';
+import { addSimulateCommands } from './commands/simulate/simulate.ts';
 import { StrictCommand } from './options.ts';
 import { endWithReader, printableLines } from './output.ts';
 import { refusalText } from './refusal-text.ts';
@@ -75,6 +76,7 @@ export function createProgram(): Command {
   addStatusCommand(program);
   addReleaseCommand(program);
   addDashboardCommand(program);
+  addSimulateCommands(program);
   addConsoleCommand(program);
   addContextCommands(program);
   addCompletionCommand(program);

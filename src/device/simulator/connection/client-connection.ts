@@ -3,24 +3,27 @@ import type { TLSSocket } from 'node:tls';
 /** The first byte of HEAD, whose answer has no body whatever it declares. */
 const firstOfHead = 'H'.charCodeAt(0);
 
-/** One keep-alive connection of the open loop, one request in flight at a time. */
+/** Takes an answer: its status, and all of its text. */
+export type AnswerHandler = (connection: ClientConnection, status: number, text: string) => void;
+
+/** One keep-alive connection of an open loop, one request in flight at a time. */
 export class ClientConnection {
   readonly #socket: TLSSocket;
-  readonly #onAnswer: (connection: ClientConnection, status: number) => void;
+  readonly #onAnswer: AnswerHandler;
   #received = '';
   #isHead = false;
   /** When the request in flight was to be sent. */
   dueMs = 0;
 
-  constructor(socket: TLSSocket, onAnswer: (connection: ClientConnection, status: number) => void) {
+  constructor(socket: TLSSocket, onAnswer: AnswerHandler) {
     this.#socket = socket;
     this.#onAnswer = onAnswer;
     socket.setEncoding('latin1').on('data', (text: string) => this.#take(text));
   }
 
-  send(request: Buffer, dueMs: number): void {
+  send(request: Buffer | string, dueMs: number): void {
     this.dueMs = dueMs;
-    this.#isHead = request[0] === firstOfHead;
+    this.#isHead = (typeof request === 'string' ? request.charCodeAt(0) : request[0]) === firstOfHead;
     this.#socket.write(request);
   }
 
@@ -32,7 +35,19 @@ export class ClientConnection {
     const declared = /\r\ncontent-length: *(\d+)/i.exec(this.#received)?.[1] ?? '0';
     if (this.#received.length < bodyAt + (this.#isHead ? 0 : Number(declared))) return;
     const status = Number(this.#received.slice('HTTP/1.1 '.length, 'HTTP/1.1 201'.length));
+    const answer = this.#received;
     this.#received = '';
-    this.#onAnswer(this, status);
+    this.#onAnswer(this, status, answer);
   }
+}
+
+/** The value of a header of an answer's text; empty if it is not there. */
+export function headerOf(text: string, lowerCaseName: string): string {
+  const end = text.indexOf('\r\n\r\n');
+  const head = text.slice(0, end < 0 ? undefined : end);
+  const at = head.toLowerCase().indexOf(`\r\n${lowerCaseName}:`);
+  if (at < 0) return '';
+  const from = at + lowerCaseName.length + 3;
+  const to = head.indexOf('\r\n', from);
+  return head.slice(from, to < 0 ? undefined : to).trim();
 }

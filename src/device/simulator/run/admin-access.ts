@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { sleep } from '../../../core/async.ts';
+import { OperatorError } from '../../../core/errors.ts';
+
+/** What the simulator needs of a client of the admin API. */
+export interface AdminAccess {
+  readonly url: string;
+  request<T>(method: string, path: string, body?: { json: unknown }, headers?: Headers): Promise<T>;
+  open(method: string, path: string, body?: { json: unknown }, headers?: Headers): Promise<Response>;
+  exchange(path: string, contentType: string, body: Readable): Promise<IncomingMessage>;
+}
+
+const retryMs = 250;
+
+/**
+ * Asks one server after another until one answers: servers of the run are killed under it. Only for what may be done
+ * twice, or has an idempotency key.
+ */
+export class PatientAdmin {
+  readonly #clients: () => readonly AdminAccess[];
+  readonly #patienceMs: number;
+  #turn = 0;
+
+  constructor(clients: () => readonly AdminAccess[], patienceMs: number) {
+    this.#clients = clients;
+    this.#patienceMs = patienceMs;
+  }
+
+  /** @throws OperatorError what the server refuses; what stopped the last try when patience ends. */
+  async request<T>(method: string, path: string, body?: { json: unknown }, key?: string): Promise<T> {
+    const endMs = performance.now() + this.#patienceMs;
+    for (;;) {
+      const clients = this.#clients();
+      const client = clients[this.#turn % clients.length];
+      try {
+        if (client === undefined) throw new OperatorError('No server of the run is up.');
+        return await client.request<T>(
+          method,
+          path,
+          body,
+          key === undefined ? undefined : new Headers({ 'Idempotency-Key': key }),
+        );
+      } catch (error) {
+        if (isRefusal(error) || performance.now() > endMs) throw error;
+        this.#turn += 1;
+        await sleep(retryMs);
+      }
+    }
+  }
+}
+
+/** Whether a server has said no, rather than nothing or "later". */
+export function isRefusal(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && code !== 'unavailable' && code !== 'rate_limited';
+}

@@ -1,0 +1,196 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { OperatorError } from '../../../core/errors.ts';
+import type { NodeAddress } from '../connection/connections.ts';
+
+const mainFile = new URL('../../../main.js', import.meta.url).pathname;
+/** Kept of what a server says, for the sentence when it ends by itself. */
+const stderrLengthMax = 4_000;
+
+/** A server that is up, as its greeting has it. */
+export interface ServedAt {
+  url: string;
+  adminUrl: string;
+  token: string;
+  certFile: string;
+}
+
+interface Greeting {
+  url: string;
+  admin_url: string;
+  cert_file: string;
+}
+
+/** A server of the run's own, on a folder that goes with the run. Only these are ever killed. */
+class OwnServer {
+  readonly #folder: string;
+  readonly #environment: NodeJS.ProcessEnv;
+  readonly #onEnd: (reason: string) => void;
+  #child: ChildProcess | undefined;
+  #stderr = '';
+  at: ServedAt | undefined;
+
+  constructor(folder: string, environment: NodeJS.ProcessEnv, onEnd: (reason: string) => void) {
+    this.#folder = folder;
+    this.#environment = environment;
+    this.#onEnd = onEnd;
+  }
+
+  get isUp(): boolean {
+    return this.#child !== undefined;
+  }
+
+  /** Starts it on its folder; settles when it is ready. @throws OperatorError if it ends instead. */
+  async start(): Promise<ServedAt> {
+    const child = spawn(process.execPath, [mainFile, 'serve', '--json', '--no-parent'], {
+      env: { ...bareEnvironment(), ...this.#environment, FLEETPOST_DATA: this.#folder },
+      // Without this process it would have nobody: it ends when the channel does.
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // Ctrl-C is for the run, which ends it in its turn.
+      detached: true,
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-stderrLengthMax);
+    });
+    const ended = once(child, 'exit');
+    const ready = once(child, 'message');
+    const first = await Promise.race([ready, ended.then(() => undefined)]);
+    if (first === undefined) throw new OperatorError(`The server ended before it was ready: ${this.#stderr}`);
+    const { greeting } = first[0] as { greeting: string };
+    const { url, admin_url: adminUrl, cert_file: certFile } = JSON.parse(greeting) as Greeting;
+    const { token } = JSON.parse(readFileSync(join(this.#folder, 'admin.json'), 'utf8')) as { token: string };
+    this.#child = child;
+    child.once('exit', (status, signal) => {
+      if (this.#child !== child) return;
+      this.#child = undefined;
+      this.#onEnd(`A server of the run ended by itself with ${signal ?? status}: ${this.#stderr}`);
+    });
+    this.at = { url, adminUrl, token, certFile };
+    return this.at;
+  }
+
+  /** Ends it and waits for its end. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    this.#child = undefined;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  }
+}
+
+/** Servers that the simulator has started itself: one on a data folder, or several on databases. */
+export class OwnServers implements AsyncDisposable {
+  readonly #servers: readonly OwnServer[];
+  /** Rejects when one ends without having been killed. */
+  readonly ended: Promise<never>;
+  /** Kills so far. */
+  kills = 0;
+  #turn = 0;
+
+  private constructor(servers: readonly OwnServer[], ended: Promise<never>) {
+    this.#servers = servers;
+    this.ended = ended;
+    // Whoever waits for a server is told.
+    ended.catch(() => {});
+  }
+
+  /** @throws OperatorError */
+  static async start(
+    folder: string,
+    { nodes, databases, shards }: { nodes: number; databases: readonly string[]; shards: number },
+  ): Promise<OwnServers> {
+    const store =
+      databases.length === 0
+        ? {}
+        : { FLEETPOST_STORE: JSON.stringify({ engine: 'postgres', shards: databases }) };
+    if (databases.length > 0) await migrate(store);
+    const servers: OwnServer[] = [];
+    let fail: (reason: string) => void = () => {};
+    const ended = new Promise<never>((_, reject) => {
+      fail = (reason) => reject(new OperatorError(reason));
+    });
+    for (let node = 0; node < nodes; node += 1) {
+      const own = join(folder, `node-${node}`);
+      mkdirSync(own);
+      // On ports that stay, so that devices find it again.
+      const [listen, admin] = [await freePort(), await freePort()];
+      const server = new OwnServer(
+        own,
+        {
+          ...store,
+          FLEETPOST_LISTEN: `127.0.0.1:${listen}`,
+          FLEETPOST_ADMIN: `127.0.0.1:${admin}`,
+          FLEETPOST_SHARDS: String(shards),
+          FLEETPOST_LOG_LEVEL: 'error',
+        },
+        fail,
+      );
+      servers.push(server);
+      await server.start();
+    }
+    return new OwnServers(servers, ended);
+  }
+
+  /** Those that are up. */
+  get up(): ServedAt[] {
+    return this.#servers.filter(({ isUp }) => isUp).flatMap(({ at }) => at ?? []);
+  }
+
+  get nodes(): NodeAddress[] {
+    return this.#servers.flatMap(({ at }) =>
+      at === undefined ? [] : [addressOf(at.url, readFileSync(at.certFile, 'utf8'))],
+    );
+  }
+
+  /** Kills one at once, each in its turn, and starts it again. @throws OperatorError */
+  async kill(): Promise<void> {
+    const server = this.#servers[this.#turn % this.#servers.length];
+    this.#turn += 1;
+    if (server === undefined || !server.isUp) return;
+    await server.end('SIGKILL');
+    this.kills += 1;
+    await server.start();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.end('SIGTERM')));
+  }
+}
+
+/** A server by its URL and the certificates to trust. */
+export function addressOf(url: string, ca: string): NodeAddress {
+  const { hostname, port } = new URL(url);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || '443'), ca };
+}
+
+/** The environment without what configures another server, whose store would be this one's too. */
+function bareEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('FLEETPOST_')));
+}
+
+async function migrate(environment: NodeJS.ProcessEnv): Promise<void> {
+  const child = spawn(process.execPath, [mainFile, 'migrate'], {
+    env: { ...bareEnvironment(), ...environment },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let reason = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    reason = (reason + text).slice(-stderrLengthMax);
+  });
+  const [status] = await once(child, 'close');
+  if (status !== 0) throw new OperatorError(`The databases could not be prepared: ${reason}`);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
