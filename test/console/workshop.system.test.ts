@@ -127,6 +127,7 @@ it('an action that turns a fan on above 30 °C is written, tried, deployed and r
   await page.keyboard.press('Enter');
   // When it runs: chosen from the fleet's schemas.
   await page.getByLabel('Runs for', { exact: true }).fill('datapoint:temperature');
+  await page.keyboard.press('Enter');
   await button(page, 'Remove datapoint:temperature').waitFor();
   await button(page, 'Code').click();
   const begun = [
