@@ -65,9 +65,9 @@ export function CodeEditor(props: CodeEditorProps) {
     };
   }, [language, isReadOnly, label]);
   useEffect(() => {
-    if (awaited.current === undefined) own.current?.setText(text);
-    else if (awaited.current === text) awaited.current = undefined;
-  }, [text, state]);
+    if (awaited.current === text) awaited.current = undefined;
+    else if (awaited.current === undefined) own.current?.setText(text);
+  });
   useEffect(() => own.current?.checkAgain(), [checkKey]);
   return (
     <div class={`editor is-${size}`}>
