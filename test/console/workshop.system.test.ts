@@ -127,6 +127,7 @@ it('an action that turns a fan on above 30 °C is written, tried, deployed and r
   await page.keyboard.press('Enter');
   // When it runs: chosen from the fleet's schemas.
   await page.getByLabel('Runs for', { exact: true }).fill('datapoint:temperature');
+  await page.keyboard.press('Enter');
   await button(page, 'Remove datapoint:temperature').waitFor();
   await button(page, 'Code').click();
   const begun = [
@@ -157,7 +158,6 @@ export default fan;
   await button(page, /^Run Ctrl/).click();
   await seen(page, 'It would send 1 mail');
   await seen(page, '{"on": true}');
-  expect((await hall.mails()).map(({ name }) => name)).not.toContain('set_fan{"on":true} of fan-control');
   await button(page, 'Keep as a test').click();
   await button(page, 'Deploy…').click();
   await seen(page, 'Test 1 passed');
@@ -184,8 +184,10 @@ export default fan;
   await button(page, 'Roll back to version 1').click();
   await seen(page, 'Version 1 runs now.');
   expect((await server.admin<ActionDocument>('GET', path)).body).toMatchObject({ version: 1 });
+  // Both it and too-warm turn the fan on.
+  const before = (await hall.mails()).length;
   await hall.request('POST', '/v1/datapoint/temperature', { celsius: 35 });
-  await until(async () => (await hall.mails()).some(({ name }) => name === 'set_fan'));
+  await until(async () => (await hall.mails()).length === before + 2);
   expect(console.faults).toEqual([]);
 }, 120_000);
 
@@ -253,10 +255,6 @@ it('a failed run is tried again with its own record, digit by digit, and replaye
   await button(page, /^Run Ctrl/).click();
   await seen(page, 'It failed: threw');
   await button(page, 'Line 9').click();
-  await page
-    .getByLabel('From the log')
-    .selectOption({ label: /9007199254740993/ as unknown as string })
-    .catch(() => undefined);
   await console.go(`${fleetId()}/dead-letters?action=keep-notes`);
   await page.getByLabel('Payload', { exact: true }).waitFor();
   await page.keyboard.press('r');

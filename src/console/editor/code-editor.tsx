@@ -30,6 +30,8 @@ export function CodeEditor(props: CodeEditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const own = useRef<Editor | null>(null);
   const [state, setState] = useState<'loading' | 'open' | 'failed'>('loading');
+  // What was typed last, until it comes back: an older text must not overwrite what is typed meanwhile.
+  const awaited = useRef<string | undefined>(undefined);
   const latest = useRef(props);
   latest.current = props;
   useEffect(() => {
@@ -42,7 +44,10 @@ export function CodeEditor(props: CodeEditorProps) {
           label,
           language,
           isReadOnly,
-          onChange: (changed) => latest.current.onChange?.(changed),
+          onChange: (changed) => {
+            awaited.current = changed;
+            latest.current.onChange?.(changed);
+          },
           onRun: () => latest.current.onRun?.(),
           check: latest.current.check && ((one) => latest.current.check?.(one) ?? Promise.resolve([])),
           known: latest.current.known && (() => latest.current.known ?? { payloads: [], mailNames: [] }),
@@ -59,7 +64,10 @@ export function CodeEditor(props: CodeEditorProps) {
       own.current = null;
     };
   }, [language, isReadOnly, label]);
-  useEffect(() => own.current?.setText(text), [text, state]);
+  useEffect(() => {
+    if (awaited.current === text) awaited.current = undefined;
+    else if (awaited.current === undefined) own.current?.setText(text);
+  });
   useEffect(() => own.current?.checkAgain(), [checkKey]);
   return (
     <div class={`editor is-${size}`}>

@@ -11,7 +11,7 @@ import { json } from '@codemirror/lang-json';
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from '@codemirror/language';
 import { linter, lintGutter, lintKeymap } from '@codemirror/lint';
 import { unifiedMergeView } from '@codemirror/merge';
-import { EditorState, type Extension, StateEffect } from '@codemirror/state';
+import { Annotation, EditorState, type Extension, StateEffect } from '@codemirror/state';
 import {
   drawSelection,
   EditorView,
@@ -58,6 +58,9 @@ export interface Editor {
   focus(): void;
   destroy(): void;
 }
+
+/** Marks a text that comes from the page, which need not be told of it. */
+const fromPage = Annotation.define<boolean>();
 
 /** Has a text checked again that stayed the same. */
 const checkAgain = StateEffect.define();
@@ -152,8 +155,8 @@ function writing(options: EditorOptions): Extension {
       ...lintKeymap,
       indentWithTab,
     ]),
-    EditorView.updateListener.of(({ docChanged, state }) => {
-      if (docChanged) onChange(state.doc.toString());
+    EditorView.updateListener.of(({ docChanged, state, transactions }) => {
+      if (docChanged && !transactions.some((one) => one.annotation(fromPage))) onChange(state.doc.toString());
     }),
   ];
 }
@@ -172,7 +175,10 @@ export function openEditor(place: HTMLElement, options: EditorOptions): Editor {
   return {
     setText(changed) {
       if (changed === view.state.doc.toString()) return;
-      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: changed } });
+      view.dispatch({
+        changes: { from: 0, to: view.state.doc.length, insert: changed },
+        annotations: fromPage.of(true),
+      });
     },
     checkAgain: () => view.dispatch({ effects: checkAgain.of(null) }),
     goTo(line, column) {

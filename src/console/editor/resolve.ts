@@ -20,7 +20,7 @@ const stepsMax = 24;
 const functions = ['ArrowFunction', 'FunctionDeclaration', 'FunctionExpression'];
 
 /** Members of a shape. */
-export function membersOf(shape: Shape | undefined, { api, payloads }: ActionWorld): readonly Member[] {
+export function membersOfShape(shape: Shape | undefined, { api, payloads }: ActionWorld): readonly Member[] {
   if (shape === undefined) return [];
   if ('schemas' in shape) return membersOfSchemas(shape.schemas);
   return shape.api === 'Payload' ? membersOfSchemas(payloads) : (api.get(shape.api) ?? []);
@@ -42,8 +42,8 @@ export class Resolver {
     const node = syntaxTree(this.#state).resolveInner(position, -1);
     for (let at: SyntaxNode | null = node; at !== null; at = at.parent) {
       if (at.name === 'MemberExpression' && at.firstChild && position > at.firstChild.to)
-        return membersOf(this.#shapeOf(at.firstChild), this.#world);
-      if (at.name === 'ObjectPattern') return membersOf(this.#patternShape(at), this.#world);
+        return membersOfShape(this.#shapeOf(at.firstChild), this.#world);
+      if (at.name === 'ObjectPattern') return membersOfShape(this.#patternShape(at), this.#world);
       if (at.name === 'Block' || at.name === 'ArgList' || at.name === 'String') return undefined;
     }
     return undefined;
@@ -76,7 +76,7 @@ export class Resolver {
   }
 
   #member(shape: Shape | undefined, name: string): Shape | undefined {
-    return membersOf(shape, this.#world).find((one) => one.name === name)?.shape;
+    return membersOfShape(shape, this.#world).find((one) => one.name === name)?.shape;
   }
 
   /** Looks for the declaration of a variable, from the place of its use outwards. */

@@ -69,7 +69,7 @@ export function hasDraft(key: string): boolean {
   return drafts.value.has(key);
 }
 
-export interface Draft<T> {
+export interface KeptDraft<T> {
   /** What is written, or else what the server has. */
   value: T;
   isChanged: boolean;
@@ -83,7 +83,7 @@ export interface Draft<T> {
  * What is being written of a thing of the server's; `current` is what the server has, or what a new thing begins as,
  * whose draft stays when nothing of it was changed.
  */
-export function useDraft<T extends object>(key: string, current: T, isNew = false): Draft<T> {
+export function useDraft<T extends object>(key: string, current: T, isNew = false): KeptDraft<T> {
   // Of drafts beyond the bound the screen has the only copy.
   const [own, setOwn] = useState<{ key: string; value: T } | undefined>();
   const stored = drafts.value.get(key) as Partial<T> | undefined;

@@ -5,7 +5,7 @@ import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { visible } from '../../parts/untrusted.tsx';
 import { exactText } from '../../server/clock.ts';
-import { useFollowedLog } from './followed-log.ts';
+import { type FollowedLog, useFollowedLog } from './followed-log.ts';
 import { countText } from './health.ts';
 
 /** What an action logs, as it comes. */
@@ -78,20 +78,26 @@ export function ActionLog({ fleetId, name }: { fleetId: string; name: string }) 
           Reading…
         </p>
       )}
-      <ol class="log" aria-label="Log lines">
-        {lines.map(({ line, at, device: from, run, text: said }) => (
-          <li key={line}>
-            <time class="faint" dateTime={at} title={exactText(at)}>
-              {exactText(at).slice(11, 23)}
-            </time>
-            <a class="mono link" href={href([fleetId, 'devices', from])}>
-              {from}
-            </a>
-            <span class="faint less">run {run}</span>
-            <code>{visible(said.slice(0, 4_000))}</code>
-          </li>
-        ))}
-      </ol>
+      <LogLines fleetId={fleetId} lines={lines} />
     </div>
+  );
+}
+
+function LogLines({ fleetId, lines }: { fleetId: string; lines: FollowedLog['lines'] }) {
+  return (
+    <ol class="log" aria-label="Log lines">
+      {lines.map(({ line, at, device: from, run, text: said }) => (
+        <li key={line}>
+          <time class="faint" dateTime={at} title={exactText(at)}>
+            {exactText(at).slice(11, 23)}
+          </time>
+          <a class="mono link" href={href([fleetId, 'devices', from])}>
+            {from}
+          </a>
+          <span class="faint less">run {run}</span>
+          <code>{visible(said.slice(0, 4_000))}</code>
+        </li>
+      ))}
+    </ol>
   );
 }

@@ -144,7 +144,7 @@ export function recordProblem({ device, on, payload }: RecordText): string | und
 }
 
 /** A record as the API takes it, its payload byte for byte. */
-export function recordJson({ device, on, payload }: RecordText): string {
+export function recordBody({ device, on, payload }: RecordText): string {
   const { kind, schema } = triggerIn(on);
   return objectText({ device, kind, name: schema }, { payload });
 }
@@ -156,7 +156,7 @@ export function trialBodyText(
 ): string {
   const draft = JSON.stringify({ language, source, on: on.map(triggerIn) });
   return 'record' in input
-    ? `{"record":${recordJson(input.record)},"draft":${draft}}`
+    ? `{"record":${recordBody(input.record)},"draft":${draft}}`
     : `{"test":${input.test},"draft":${draft}}`;
 }
 

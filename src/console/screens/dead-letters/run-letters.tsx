@@ -131,34 +131,14 @@ function FailedRuns({ fleetId, name, items, onAsk }: FailedRunsProps) {
             </tr>
           </thead>
           <tbody>
-            {items.map(({ run, error, device, name: schema, attempts, failed_at }, index) => (
-              <tr key={run} data-cursor={index === at ? '' : undefined}>
-                <td class="cut">
-                  <button
-                    type="button"
-                    class="cell"
-                    aria-current={index === at ? 'true' : undefined}
-                    onClick={() => setCursor(index)}
-                  >
-                    {error.code.replaceAll('_', ' ')}
-                  </button>{' '}
-                  <span class="soft small">
-                    <Untrusted text={error.msg.split('\n', 1)[0] ?? ''} lengthMax={120} />
-                  </span>
-                </td>
-                <td>
-                  <a class="mono" href={href([fleetId, 'devices', device])}>
-                    {device}
-                  </a>
-                </td>
-                <td class="cut soft less">
-                  <Untrusted text={schema} lengthMax={80} />
-                </td>
-                <td class="number soft less">{attempts}</td>
-                <td class="number soft">
-                  <Moment time={failed_at} />
-                </td>
-              </tr>
+            {items.map((letter, index) => (
+              <FailedRow
+                key={letter.run}
+                fleetId={fleetId}
+                letter={letter}
+                isCurrent={index === at}
+                onShow={() => setCursor(index)}
+              />
             ))}
           </tbody>
         </table>
@@ -176,5 +156,40 @@ function FailedRuns({ fleetId, name, items, onAsk }: FailedRunsProps) {
         )}
       </aside>
     </div>
+  );
+}
+
+interface FailedRowProps {
+  fleetId: string;
+  letter: DeadRunDocument;
+  isCurrent: boolean;
+  onShow: () => void;
+}
+
+function FailedRow({ fleetId, letter, isCurrent, onShow }: FailedRowProps) {
+  const { error, device, name: schema, attempts, failed_at } = letter;
+  return (
+    <tr data-cursor={isCurrent ? '' : undefined}>
+      <td class="cut">
+        <button type="button" class="cell" aria-current={isCurrent ? 'true' : undefined} onClick={onShow}>
+          {error.code.replaceAll('_', ' ')}
+        </button>{' '}
+        <span class="soft small">
+          <Untrusted text={error.msg.split('\n', 1)[0] ?? ''} lengthMax={120} />
+        </span>
+      </td>
+      <td>
+        <a class="mono" href={href([fleetId, 'devices', device])}>
+          {device}
+        </a>
+      </td>
+      <td class="cut soft less">
+        <Untrusted text={schema} lengthMax={80} />
+      </td>
+      <td class="number soft less">{attempts}</td>
+      <td class="number soft">
+        <Moment time={failed_at} />
+      </td>
+    </tr>
   );
 }

@@ -3,7 +3,7 @@ import type { SchemaDocument } from '../../../contract/schema.ts';
 export type SchemaKindName = SchemaDocument['kind'];
 
 /** A schema as it is written, and a body that it is tried on. */
-export interface SchemaText {
+export interface WrittenSchema {
   text: string;
 }
 
@@ -12,7 +12,7 @@ export interface SampleText {
 }
 
 /** What a new schema begins as. */
-export const newSchema: SchemaText = {
+export const newSchema: WrittenSchema = {
   text: `{
   "type": "object",
   "required": [],
@@ -30,7 +30,7 @@ export function schemaDraftKey(fleetId: string, kind: string, name: string): str
 }
 
 /** Whether it can be stored as far as this page knows. */
-export function schemaProblem({ text }: SchemaText): string | undefined {
+export function schemaProblem({ text }: WrittenSchema): string | undefined {
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -3,7 +3,7 @@ import type { ListDocument } from '../../../contract/document.ts';
 import type { SchemaDocument } from '../../../contract/schema.ts';
 import { CodeEditor } from '../../editor/code-editor.tsx';
 import { Head, Section } from '../../frame.tsx';
-import { beginDraft, type Draft, draftsMax, hasDraft, useDraft } from '../../page/drafts.ts';
+import { beginDraft, draftsMax, hasDraft, type KeptDraft, useDraft } from '../../page/drafts.ts';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
@@ -19,9 +19,9 @@ import {
   noSample,
   type SampleText,
   type SchemaKindName,
-  type SchemaText,
   schemaDraftKey,
   schemaProblem,
+  type WrittenSchema,
 } from './schema-text.ts';
 import { useSchemaUses } from './schema-uses.ts';
 import { StoreDrawer } from './store.tsx';
@@ -91,7 +91,7 @@ export function SchemaScreen({ fleetId, kind, name }: SchemaScreenProps) {
 }
 
 interface WorkshopProps extends SchemaScreenProps {
-  current: SchemaText;
+  current: WrittenSchema;
   isNew: boolean;
   onStored: () => void;
 }
@@ -202,7 +202,7 @@ function Workshop({ fleetId, kind, name, current, isNew, onStored }: WorkshopPro
 }
 
 interface SchemaToolsProps {
-  draft: Draft<SchemaText>;
+  draft: KeptDraft<WrittenSchema>;
   isNew: boolean;
   fault: string | undefined;
   onAsk: (asked: 'store' | 'delete' | 'discard') => void;

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { RecordDocument } from '../../../contract/record.ts';
 import { CodeEditor } from '../../editor/code-editor.tsx';
 import { Section } from '../../frame.tsx';
-import type { Draft } from '../../page/drafts.ts';
+import type { KeptDraft } from '../../page/drafts.ts';
 import { Banner } from '../../parts/banner.tsx';
 import { indentedJson } from '../../parts/payload.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
@@ -15,7 +15,7 @@ export interface TrySampleProps {
   fleetId: string;
   kind: string;
   name: string;
-  sample: Draft<SampleText>;
+  sample: KeptDraft<SampleText>;
   check: SchemaCheck;
   isReadOnly: boolean;
 }

@@ -74,19 +74,7 @@ export function DeployDrawer({ fleetId, name, current, text, isNew, onClose, onD
     >
       {error && <ErrorBanner error={error} />}
       {types.error && <ErrorBanner error={types.error} onRetry={types.refresh} />}
-      {faults.length > 0 && (
-        <Banner kind="bad">
-          {faults.length} type {faults.length === 1 ? 'error' : 'errors'}
-          {faults.slice(0, 5).map(({ line, column, msg }) => (
-            <div class="small" key={`${line}:${column}`}>
-              <code>
-                {line}:{column}
-              </code>{' '}
-              <Untrusted text={msg} />
-            </div>
-          ))}
-        </Banner>
-      )}
+      {faults.length > 0 && <TypeFaults faults={faults} />}
       <Section
         title={tests.length === 0 ? 'No tests' : `Tests: ${tests.length}`}
         note={
@@ -111,5 +99,21 @@ export function DeployDrawer({ fleetId, name, current, text, isNew, onClose, onD
         request={{ method: 'PUT', path, body: deploymentBody(text, isNew, isDoubtful) }}
       />
     </Drawer>
+  );
+}
+
+function TypeFaults({ faults }: { faults: CheckDocument['items'] }) {
+  return (
+    <Banner kind="bad">
+      {faults.length} type {faults.length === 1 ? 'error' : 'errors'}
+      {faults.slice(0, 5).map(({ line, column, msg }) => (
+        <div class="small" key={`${line}:${column}`}>
+          <code>
+            {line}:{column}
+          </code>{' '}
+          <Untrusted text={msg} />
+        </div>
+      ))}
+    </Banner>
   );
 }

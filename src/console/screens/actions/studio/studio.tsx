@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DeployedActionDocument } from '../../../../contract/action.ts';
 import { CodeEditor } from '../../../editor/code-editor.tsx';
 import type { Editor } from '../../../editor/codemirror.ts';
-import { type Draft, draftsMax, useDraft } from '../../../page/drafts.ts';
+import { draftsMax, type KeptDraft, useDraft } from '../../../page/drafts.ts';
 import { Act } from '../../../parts/act.tsx';
 import { Banner } from '../../../parts/banner.tsx';
 import { Choice } from '../../../parts/choice.tsx';
@@ -138,7 +138,7 @@ export function Studio({ fleetId, name, current, isNew = false, rate, onDeployed
 }
 
 interface NoticesProps {
-  draft: Draft<ActionText>;
+  draft: KeptDraft<ActionText>;
   current: ActionText;
   isNew: boolean;
   deployed: DeployedActionDocument | undefined;
@@ -171,7 +171,7 @@ function Notices({ draft, current, isNew, deployed }: NoticesProps) {
 }
 
 interface StudioToolsProps {
-  draft: Draft<ActionText>;
+  draft: KeptDraft<ActionText>;
   isNew: boolean;
   onDeploy: () => void;
 }

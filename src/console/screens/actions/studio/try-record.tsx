@@ -3,7 +3,7 @@ import type { TrialDocument } from '../../../../contract/action-run.ts';
 import type { RecordDocument } from '../../../../contract/record.ts';
 import { CodeEditor } from '../../../editor/code-editor.tsx';
 import { Section } from '../../../frame.tsx';
-import type { Draft } from '../../../page/drafts.ts';
+import type { KeptDraft } from '../../../page/drafts.ts';
 import { Act } from '../../../parts/act.tsx';
 import { ErrorBanner } from '../../../parts/banner.tsx';
 import { indentedJson } from '../../../parts/payload.tsx';
@@ -25,7 +25,7 @@ export interface TryRecordProps {
   /** Newest records of the schemas that the action runs for. */
   latest: Resource<{ items: RecordDocument[] }>;
   triggers: readonly string[];
-  record: Draft<RecordText>;
+  record: KeptDraft<RecordText>;
   problem: string | undefined;
   trial: TrialDocument | undefined;
   error: CallError | undefined;

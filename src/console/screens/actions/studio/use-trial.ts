@@ -10,7 +10,7 @@ import { useSubmit } from '../../../server/submit.ts';
 import {
   type ActionText,
   type RecordText,
-  recordJson,
+  recordBody,
   recordProblem,
   trialBodyText,
 } from '../action-text.ts';
@@ -53,7 +53,7 @@ export function useTrial({ fleetId, name, text, latest }: TrialProps) {
     if (tried === undefined) return text.tests;
     const { mails } = tried.trial;
     const test = {
-      record: parseExactly(recordJson(tried.record)),
+      record: parseExactly(recordBody(tried.record)),
       mails: mails.map(({ device, name: mail, payload }) => ({ to: device, name: mail, payload })),
     };
     const others = text.tests.trim() === '' ? [] : parseExactly(text.tests);

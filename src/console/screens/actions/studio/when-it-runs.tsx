@@ -70,48 +70,61 @@ export function WhenItRuns(props: WhenItRunsProps) {
           onChange={(devices) => onChange({ devices })}
         />
       </div>
+      <Where text={text} isReadOnly={isReadOnly} onChange={onChange} />
+      <Rate text={text} isNew={isNew} isReadOnly={isReadOnly} rate={rate} onChange={onChange} />
+    </div>
+  );
+}
+
+function Where({ text, isReadOnly, onChange }: Pick<WhenItRunsProps, 'text' | 'isReadOnly' | 'onChange'>) {
+  return (
+    <div class="field">
+      <span class="label">Only payloads that match this JSON Schema</span>
+      <CodeEditor
+        label="JSON Schema of the payloads"
+        language="json"
+        size="small"
+        text={text.where}
+        isReadOnly={isReadOnly}
+        onChange={(where) => onChange({ where })}
+      />
+      <span class="hint">
+        Runs no code, so what it leaves out costs next to nothing. Like{' '}
+        <code>{'{"properties":{"celsius":{"exclusiveMinimum":30}}}'}</code>; empty: any
+      </span>
+    </div>
+  );
+}
+
+function Rate(props: Omit<WhenItRunsProps, 'fleetId' | 'schemas'>) {
+  const { text, isNew, isReadOnly, rate, onChange } = props;
+  return (
+    <div class="pair">
       <div class="field">
-        <span class="label">Only payloads that match this JSON Schema</span>
-        <CodeEditor
-          label="JSON Schema of the payloads"
-          language="json"
-          size="small"
-          text={text.where}
-          isReadOnly={isReadOnly}
-          onChange={(where) => onChange({ where })}
+        <label for="action-rate">Runs a second at most</label>
+        <input
+          id="action-rate"
+          class="input"
+          inputMode="numeric"
+          disabled={isReadOnly}
+          placeholder={
+            rate === undefined ? 'the configured number' : `as it is: ${rate.toLocaleString('en')}`
+          }
+          value={text.rate}
+          onInput={({ currentTarget }) => onChange({ rate: currentTarget.value.trim() })}
         />
-        <span class="hint">
-          Runs no code, so what it leaves out costs next to nothing. Like{' '}
-          <code>{'{"properties":{"celsius":{"exclusiveMinimum":30}}}'}</code>; empty: any
-        </span>
+        <span class="hint">“default” for the configured number</span>
       </div>
-      <div class="pair">
-        <div class="field">
-          <label for="action-rate">Runs a second at most</label>
+      {isNew && (
+        <label class="inline">
           <input
-            id="action-rate"
-            class="input"
-            inputMode="numeric"
-            disabled={isReadOnly}
-            placeholder={
-              rate === undefined ? 'the configured number' : `as it is: ${rate.toLocaleString('en')}`
-            }
-            value={text.rate}
-            onInput={({ currentTarget }) => onChange({ rate: currentTarget.value.trim() })}
+            type="checkbox"
+            checked={text.isDisabled}
+            onChange={({ currentTarget }) => onChange({ isDisabled: currentTarget.checked })}
           />
-          <span class="hint">“default” for the configured number</span>
-        </div>
-        {isNew && (
-          <label class="inline">
-            <input
-              type="checkbox"
-              checked={text.isDisabled}
-              onChange={({ currentTarget }) => onChange({ isDisabled: currentTarget.checked })}
-            />
-            Deploy it disabled
-          </label>
-        )}
-      </div>
+          Deploy it disabled
+        </label>
+      )}
     </div>
   );
 }

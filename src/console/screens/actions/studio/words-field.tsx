@@ -55,25 +55,7 @@ export function WordsField(props: WordsFieldProps) {
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {words.length > 0 && (
-        <ul class="tags" aria-label={label}>
-          {words.map((word) => (
-            <li key={word} class="tag is-removable">
-              <Untrusted text={word} lengthMax={60} />
-              {!isDisabled && (
-                <button
-                  type="button"
-                  aria-label={`Remove ${word}`}
-                  title="Remove"
-                  onClick={() => onChange(words.filter((one) => one !== word))}
-                >
-                  <Icon name="close" />
-                </button>
-              )}
-            </li>
-          ))}
-        </ul>
-      )}
+      {words.length > 0 && <Words label={label} words={words} isDisabled={isDisabled} onChange={onChange} />}
       <input
         id={id}
         class="input"
@@ -105,5 +87,28 @@ export function WordsField(props: WordsFieldProps) {
         {wrong === '' ? hint : wrong}
       </span>
     </div>
+  );
+}
+
+function Words(props: Pick<WordsFieldProps, 'label' | 'words' | 'isDisabled' | 'onChange'>) {
+  const { label, words, isDisabled, onChange } = props;
+  return (
+    <ul class="tags" aria-label={label}>
+      {words.map((word) => (
+        <li key={word} class="tag is-removable">
+          <Untrusted text={word} lengthMax={60} />
+          {!isDisabled && (
+            <button
+              type="button"
+              aria-label={`Remove ${word}`}
+              title="Remove"
+              onClick={() => onChange(words.filter((one) => one !== word))}
+            >
+              <Icon name="close" />
+            </button>
+          )}
+        </li>
+      ))}
+    </ul>
   );
 }
