@@ -1,5 +1,5 @@
 // Bundles what goes to devices, each into one file that needs Node 18 and nothing else: the client, with its types,
-// and the agent.
+// and the agent. Their names end in .mjs: Node 18 takes a .js without a package.json for CommonJS.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -16,8 +16,8 @@ export async function buildDevice(compiler, folder) {
       legalComments: 'none',
       logLevel: 'warning',
     });
-  await bundle('src/device/client/index.ts', 'device.js');
-  await bundle('src/device/agent/bundle.ts', 'agent.js');
+  await bundle('src/device/client/index.ts', 'device.mjs');
+  await bundle('src/device/agent/bundle.ts', 'agent.mjs');
   const types = ['--project', 'src/device/client/tsconfig.json', '--outDir', folder];
   const { status } = spawnSync(process.execPath, [compiler, ...types], { stdio: 'inherit' });
   if (status !== 0) throw new Error('The types of the client could not be built.');

@@ -1,4 +1,4 @@
-import { Device } from './device.js';
+import { Device } from './device.mjs';
 
 const device = new Device({
   url: 'https://127.0.0.1:8443',

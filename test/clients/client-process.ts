@@ -18,7 +18,7 @@ export const clients = {
   typescript: [
     process.execPath,
     `${folder}typescript-driver.js`,
-    fileURLToPath(new URL('../../dist/device.js', import.meta.url)),
+    fileURLToPath(new URL('../../dist/device.mjs', import.meta.url)),
   ],
   'C (OpenSSL)': cDriver('openssl'),
   'C (Mbed TLS)': cDriver('mbedtls'),

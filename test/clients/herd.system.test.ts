@@ -55,7 +55,6 @@ it('devices that have lost the same server do not come back at the same moment',
     const arrivals = relay.arrivalsMs.filter((moment) => moment >= lostMs);
     expect(arrivals.length).toBeGreaterThanOrEqual(devicesCount);
     expect(mostInASecond(arrivals)).toBeLessThan(connectionsPerSecondMax);
-    console.log(`${arrivals.length} connections, at most ${mostInASecond(arrivals)} in a second`);
   } finally {
     await Promise.all(clients.map((client) => client.close(0)));
     await server[Symbol.asyncDispose]();

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 it.each([
-  ['device.mjs', 'node', 'dist/device.js'],
+  ['device.mjs', 'node', 'dist/device.mjs'],
   ['device.py', 'python3', 'clients/python/fleetpost.py'],
 ])(
   'the program of the quickstart, %s, sends its datapoint and handles its mail',

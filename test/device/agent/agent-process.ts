@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../harness/temporary-folder.ts';
 import { until } from '../../harness/vitals.ts';
 
 /** The file that goes to devices. */
-export const agentFile = fileURLToPath(new URL('../../../dist/agent.js', import.meta.url));
+export const agentFile = fileURLToPath(new URL('../../../dist/agent.mjs', import.meta.url));
 
 /** What came back on the socket, whose connection has ended. */
 export interface LocalAnswer {

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 
 /** What goes to devices, and what is started as a daemon: it needs no more than Node. */
-const agentFile = fileURLToPath(new URL('../../../agent.js', import.meta.url));
+const agentFile = fileURLToPath(new URL('../../../agent.mjs', import.meta.url));
 
 interface Flags {
   url?: string;

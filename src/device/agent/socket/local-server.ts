@@ -56,7 +56,7 @@ export class LocalServer {
     chmodSync(path, 0o600);
   }
 
-  /** Takes no more requests, and ends those of a minute ago. */
+  /** Takes no more requests, and gives those under way a second. */
   async close(): Promise<void> {
     this.#sdk.close();
     const closed = new Promise((resolve) => this.#server.close(resolve));
