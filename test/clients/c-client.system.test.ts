@@ -53,11 +53,11 @@ it.each(['openssl', 'mbedtls'])('make builds the library and the example with %s
 });
 
 it('the core of the C client calls nothing that allocates, prints or waits', () => {
-  const folder = make('CFLAGS=-Os -fno-pic');
+  const folder = make('CFLAGS=-Os');
   const symbols = execFileSync('nm', ['-u', join(folder, 'libfleetpost.a')], { encoding: 'utf8' });
   const called = [...symbols.matchAll(/ U (\w+)/g)].map(([, name = '']) => name);
   const foreign = new Set(called.filter((name) => !name.startsWith('fleetpost_')));
-  const allowed = /^(mem(cmp|cpy|move|set)|str(chr|cmp|len|ncmp|str))$/;
+  const allowed = /^(_GLOBAL_OFFSET_TABLE_|mem(cmp|cpy|move|set)|str(chr|cmp|len|ncmp|str))$/;
   expect([...foreign].filter((name) => !allowed.test(name))).toEqual([]);
 });
 
