@@ -59,6 +59,7 @@ it('a token is made and shown once, used, revoked, and all of it is in the audit
   await button(page, 'Make the token').click();
   const token = await page.locator('dialog .paste pre').innerText();
   await page.getByRole('button', { name: 'Close' }).click();
+  await page.locator('dialog').waitFor({ state: 'detached' });
   expect(await page.content()).not.toContain(token);
   const as = (): Promise<number> =>
     fetch(`${server.report.admin_url}/admin/v1/fleets/${desk.fleet.fleetId}`, {
