@@ -105,16 +105,17 @@ it('every property of a fleet is set and shown, and goes back to the default', a
     log_retention_seconds: 86_400,
     log_bytes_max: 1_000_000,
   };
-  const { fleet_id, created_at, deleting_since, name, ...shown } = before;
+  const { fleet_id, created_at, deleting_since, name, own, ...shown } = before;
   expect(Object.keys(shown).sort()).toEqual(Object.keys(limits).sort());
+  expect(own).toEqual(['log_retention_seconds']);
   const flags = (value: (limit: number) => string) =>
     Object.entries(limits).flatMap(([key, limit]) => [`--${key.replaceAll('_', '-')}`, value(limit)]);
   await run('fleet', 'set', 'CMDWHOLE', '--name', 'Whole', ...flags(String));
-  const whole = { fleet_id, created_at, deleting_since, name: 'Whole', ...limits };
+  const whole = { fleet_id, created_at, deleting_since, name: 'Whole', ...limits, own: Object.keys(limits) };
   expect(await run('fleet', 'show', 'CMDWHOLE')).toEqual(whole);
   await run('fleet', 'set', '--fleet', 'CMDWHOLE', '--name', '', ...flags(() => 'default'));
   const after = await run('fleet', 'show', 'CMDWHOLE');
-  expect(after).toMatchObject({ name: '', log_bytes_max: null, mail_requeues_max: null });
+  expect(after).toMatchObject({ name: '', log_bytes_max: null, mail_requeues_max: null, own: [] });
   expect(after.log_retention_seconds).toBeGreaterThan(86_400);
 });
 

@@ -66,11 +66,13 @@ it('whoever did not take the mail of a broadcast is seen, and the mail with it',
 it('a token is made and shown once, used, revoked, and all of it is in the audit log', async () => {
   await using console = await open('access');
   const { page } = console;
+  await page.getByText('dashboard').waitFor();
   await page.keyboard.press('n');
   await page.getByLabel('Name').fill('reporting');
   await button(page, 'Make the token').click();
   const token = await page.locator('dialog .paste pre').innerText();
   await page.getByRole('button', { name: 'Close' }).click();
+  await page.locator('dialog').waitFor({ state: 'detached' });
   expect(await page.content()).not.toContain(token);
   const as = (): Promise<number> =>
     fetch(`${server.report.admin_url}/admin/v1/fleets/${desk.fleet.fleetId}`, {
