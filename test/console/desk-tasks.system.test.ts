@@ -54,7 +54,7 @@ it('a broadcast is watched, resumed, paused and cancelled, and its refusals are 
 it('a token is made and shown once, used, revoked, and all of it is in the audit log', async () => {
   await using console = await open('access');
   const { page } = console;
-  await page.getByText('dashboard').waitFor();
+  await page.getByText('dashboard').first().waitFor();
   await page.keyboard.press('n');
   await page.getByLabel('Name').fill('reporting');
   await button(page, 'Make the token').click();
