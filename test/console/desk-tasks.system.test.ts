@@ -66,7 +66,7 @@ it('whoever did not take the mail of a broadcast is seen, and the mail with it',
 it('a token is made and shown once, used, revoked, and all of it is in the audit log', async () => {
   await using console = await open('access');
   const { page } = console;
-  await page.getByText('dashboard').waitFor();
+  await page.getByText('dashboard').first().waitFor();
   await page.keyboard.press('n');
   await page.getByLabel('Name').fill('reporting');
   await button(page, 'Make the token').click();
