@@ -8,7 +8,7 @@ import {
   simulatedSecret,
 } from '../../../src/device/simulator/devices/simulated-identity.ts';
 import { builtInProfiles } from '../../../src/device/simulator/scenario/built-in-profiles.ts';
-import { durationText, parseDuration, parseShare } from '../../../src/device/simulator/scenario/quantity.ts';
+import { lengthText, parseDuration, parseShare } from '../../../src/device/simulator/scenario/quantity.ts';
 import {
   chaosEvents,
   profileOf,
@@ -25,7 +25,7 @@ describe('a scenario', () => {
     expect(['250ms', '90s', '10m', '1.5h', '7d'].map(parseDuration)).toEqual([
       250, 90_000, 600_000, 5_400_000, 604_800_000,
     ]);
-    expect([600_000, 90_000, 250, 1_500].map(durationText)).toEqual(['10m', '90s', '250ms', '1.5s']);
+    expect([600_000, 90_000, 250, 1_500].map(lengthText)).toEqual(['10m', '90s', '250ms', '1.5s']);
     expect(parseShare('40%')).toBe(0.4);
     for (const text of ['10', 'm', '-1s', '10 m', '1e3s', '10y'])
       expect(() => parseDuration(text)).toThrow('no length of time');

@@ -1,7 +1,7 @@
 import type { RunFigures } from '../../../device/simulator/run/figures.ts';
 import { ms, routeLines } from '../../../device/simulator/run/report.ts';
 import type { SimulationListener } from '../../../device/simulator/run/simulation.ts';
-import { durationText } from '../../../device/simulator/scenario/quantity.ts';
+import { lengthText } from '../../../device/simulator/scenario/quantity.ts';
 import type { Scenario } from '../../../device/simulator/scenario/scenario.ts';
 import { FullScreen } from '../server/full-screen.ts';
 
@@ -84,9 +84,9 @@ export class SimulationView implements SimulationListener, Disposable {
 
   #picture(figures: RunFigures, scenario: Scenario): string {
     return [
-      `${scenario.devices} devices, fleet ${this.#fleetId}, seed ${scenario.seed}: ${this.#phase}; ${durationText(
+      `${scenario.devices} devices, fleet ${this.#fleetId}, seed ${scenario.seed}: ${this.#phase}; ${lengthText(
         Math.floor(figures.seconds) * 1_000,
-      )} of ${durationText(scenario.milliseconds)}. q ends the run, and checks it.`,
+      )} of ${lengthText(scenario.milliseconds)}. q ends the run, and checks it.`,
       ...(this.#link === undefined ? [] : [`Console, within a minute: ${this.#link}`]),
       '',
       // In two lines, for terminals of a usual width.
@@ -111,7 +111,7 @@ function lineOf(figures: RunFigures): string {
     slowest = Math.max(slowest, p99);
   }
   return (
-    `${durationText(Math.floor(figures.seconds) * 1_000)}: ${online} online, ${connections} connections, ${streams} streams; ` +
+    `${lengthText(Math.floor(figures.seconds) * 1_000)}: ${online} online, ${connections} connections, ${streams} streams; ` +
     `${answered} answers, p99 ${ms(slowest)}; ${queued} wait; errors ${errors}, unanswered ${failures}, later ${refused}, ` +
     `retries ${retries}, late ${late}, dropped ${dropped}; lag p99 ${ms(figures.lag.p99)}, busy ${Math.round(100 * busy)}%`
   );

@@ -1,7 +1,7 @@
 import { headerOf } from '../connection/client-connection.ts';
 import { isBackingOff, isRotating, isUp, mailTimer, wantsHead, wantsNext } from './device-states.ts';
 import type { SettlementVerb } from './ledger.ts';
-import { bodyOf, type World } from './world.ts';
+import { shownBody, type World } from './world.ts';
 
 /** A mail that a device has fetched, with what it has decided. */
 interface MailInHand {
@@ -86,7 +86,7 @@ export class MailClient {
         if (status === 200) {
           world.ledger.settlement(world.numberOf(device), id, verb, 'answered');
           world.counts.mails += 1;
-        } else world.complain(`${verb} of a mail was answered ${status}: ${bodyOf(text)}`);
+        } else world.complain(`${verb} of a mail was answered ${status}: ${shownBody(text)}`);
         this.#after(device, text);
       },
       onLater: (isDoubtful) => {
@@ -115,7 +115,7 @@ export class MailClient {
       dueMs: this.#dueMs(device),
       onAnswer: (status, text) => {
         if (status === 204) states.want(device, wantsNext, false);
-        else if (status !== 200) world.complain(`next was answered ${status}: ${bodyOf(text)}`);
+        else if (status !== 200) world.complain(`next was answered ${status}: ${shownBody(text)}`);
         else if (isNext) this.#take(device, headerOf(text, 'x-mail-id'));
         else this.onAvailable(device);
       },

@@ -43,7 +43,7 @@ export const routes = [
 export type Route = (typeof routes)[number];
 
 /** Counts since the begin. */
-export interface DeviceCounts {
+export interface SimulatedCounts {
   /** Requests that came to be due. */
   due: number;
   /** Unexpected answers. */
@@ -67,7 +67,7 @@ export interface DeviceCounts {
 }
 
 /** Counts at the begin. */
-export const noCounts: DeviceCounts = {
+export const noCounts: SimulatedCounts = {
   due: 0,
   errors: 0,
   failures: 0,
@@ -84,7 +84,7 @@ export const noCounts: DeviceCounts = {
 
 /** What a process of devices says about each half second. */
 export interface DevicesReport {
-  counts: DeviceCounts;
+  counts: SimulatedCounts;
   online: number;
   connections: number;
   streams: number;

@@ -1,6 +1,6 @@
 import { hash32, Noise } from '../payload/noise.ts';
 import type { SendBeat } from './plan.ts';
-import { bodyOf, type World } from './world.ts';
+import { shownBody, type World } from './world.ts';
 
 type Fault = 'invalid' | 'secret' | 'cut' | 'unkeyed';
 
@@ -70,7 +70,7 @@ export class ReadingSender {
       method: 'POST',
       path: beat.path,
       headers: this.#headersOf(device, reading),
-      body: fault === 'invalid' ? '{"spoilt":' : this.#bodyOf(device, reading),
+      body: fault === 'invalid' ? '{"spoilt":' : this.#shownBody(device, reading),
       dueMs: Math.max(reading.dueMs, world.states.readyMs[device] ?? 0),
       isCut,
       isSpoilt: fault === 'secret' || fault === 'invalid',
@@ -105,7 +105,7 @@ export class ReadingSender {
     } else if (isSpoilt && status >= 400 && status < 500) counts.faulty += 1;
     else {
       this.#doubt(device, reading);
-      world.complain(`${beat.path} was answered ${status}: ${bodyOf(text)}`);
+      world.complain(`${beat.path} was answered ${status}: ${shownBody(text)}`);
     }
   }
 
@@ -158,7 +158,7 @@ export class ReadingSender {
     return undefined;
   }
 
-  #bodyOf(device: number, { beat, number }: Reading): string {
+  #shownBody(device: number, { beat, number }: Reading): string {
     const { scenario } = this.#world.task;
     return beat.maker.make(new Noise(scenario.seed, this.#world.numberOf(device), number));
   }

@@ -20,7 +20,7 @@ import { MailClient } from './mail-client.ts';
 import type { DevicesOrder } from './orders.ts';
 import { pauseOf, type Tempo } from './plan.ts';
 import { ReadingSender } from './sender.ts';
-import { bodyOf, type World } from './world.ts';
+import { shownBody, type World } from './world.ts';
 
 /** After it has started, a device waits up to so long before it connects, so that not all come at once. */
 const firstMsMax = 10_000;
@@ -226,7 +226,7 @@ export class SimulatedDevices {
       headers: 'Content-Length: 0\r\n',
       dueMs: Math.max(states.heartbeatDueMs[device] ?? 0, states.readyMs[device] ?? 0),
       onAnswer: (status, text) => {
-        if (status !== 201) world.complain(`heartbeat was answered ${status}: ${bodyOf(text)}`);
+        if (status !== 201) world.complain(`heartbeat was answered ${status}: ${shownBody(text)}`);
         const isWaiting = headerOf(text, 'x-messages-available') === 'true';
         if (isWaiting && world.planOf(device).mail?.by === 'heartbeat') this.mail.onAvailable(device);
       },

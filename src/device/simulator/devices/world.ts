@@ -3,7 +3,7 @@ import type { Connections } from '../connection/connections.ts';
 import { chance } from '../payload/noise.ts';
 import { type DeviceStates, isBackingOff, isBusy, isRotating, isUp, retryTimer } from './device-states.ts';
 import type { Ledger } from './ledger.ts';
-import type { DeviceCounts, DevicesTask, Route } from './orders.ts';
+import type { DevicesTask, Route, SimulatedCounts } from './orders.ts';
 import type { Plan } from './plan.ts';
 import type { Samples } from './samples.ts';
 import { simulatedDeviceId, simulatedSecret } from './simulated-identity.ts';
@@ -41,7 +41,7 @@ export class World {
   readonly connections: Connections;
   readonly samples: Samples;
   readonly ledger: Ledger;
-  readonly counts: DeviceCounts;
+  readonly counts: SimulatedCounts;
   readonly complaints: string[] = [];
   /** Secrets that an operator has given out since. */
   readonly secrets = new Map<number, string>();
@@ -180,7 +180,7 @@ export class World {
       this.backOff(device, 1_000 * (seconds + this.draw(device)));
       request.onLater(false);
     } else if (status === 408 || status === 425 || status >= 500) {
-      this.complain(`${request.method} ${request.path} was answered ${status}: ${bodyOf(text)}`);
+      this.complain(`${request.method} ${request.path} was answered ${status}: ${shownBody(text)}`);
       this.backOff(device);
       request.onLater(true);
     } else {
@@ -193,6 +193,6 @@ export class World {
 const bodyShownMax = 200;
 
 /** The body of an answer, as much as a sentence may show. */
-export function bodyOf(text: string): string {
+export function shownBody(text: string): string {
   return text.slice(text.indexOf('\r\n\r\n') + 4).slice(0, bodyShownMax);
 }

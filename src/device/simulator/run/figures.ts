@@ -1,5 +1,5 @@
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
-import { type DeviceCounts, type DevicesReport, noCounts, type Route, routes } from '../devices/orders.ts';
+import { type DevicesReport, noCounts, type Route, routes, type SimulatedCounts } from '../devices/orders.ts';
 import type { FigureSource } from '../scenario/assertion.ts';
 
 /** Times of one route: from when an answer was due to be asked for, and from when it was. */
@@ -110,7 +110,7 @@ export class RunFigures implements FigureSource {
     return this.#bestPerSecond;
   }
 
-  get counts(): DeviceCounts {
+  get counts(): SimulatedCounts {
     return { ...noCounts, ...this.#sum((report) => ({ ...report.counts })) };
   }
 

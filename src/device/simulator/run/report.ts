@@ -1,4 +1,4 @@
-import { durationText } from '../scenario/quantity.ts';
+import { lengthText } from '../scenario/quantity.ts';
 import type { Scenario } from '../scenario/scenario.ts';
 import type { RouteFigures, Times } from './figures.ts';
 import type { SimulationResult } from './simulation.ts';
@@ -65,7 +65,7 @@ export function reportText(scenario: Scenario, result: SimulationResult): string
   const seconds = figures.seconds;
   const memory = memoryOf(scenario, result);
   const lines = [
-    `${scenario.devices} devices for ${durationText(Math.round(seconds) * 1_000)}, seed ${scenario.seed}, fleet ${fleetId}`,
+    `${scenario.devices} devices for ${lengthText(Math.round(seconds) * 1_000)}, seed ${scenario.seed}, fleet ${fleetId}`,
     '',
     ...routeLines(figures.routes()),
     '',

@@ -24,7 +24,7 @@ export function parseShare(text: string): number {
 }
 
 /** Formats a length of time in its largest whole unit. */
-export function durationText(milliseconds: number): string {
+export function lengthText(milliseconds: number): string {
   for (const unit of ['h', 'm', 's']) {
     const length = millisecondsOf[unit] ?? 1;
     if (milliseconds >= length && milliseconds % length === 0) return `${milliseconds / length}${unit}`;

@@ -39,7 +39,8 @@ export class MailQueue {
   load(device: DeviceKey): LoadedMailbox {
     const bytes = this.#tables.mailboxes.getBinary(keyOfDevice(device));
     const record = bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
-    return { ...record, indexedSinceMs: record.waitingSinceMs };
+    // Not a spread copy: with one, mail's cycle cost a fifth more.
+    return Object.assign(record, { indexedSinceMs: record.waitingSinceMs });
   }
 
   store(device: DeviceKey, record: LoadedMailbox): void {
