@@ -100,6 +100,10 @@ class _Answer(NamedTuple):
         return min(float(text), 3_600.0) if text.isdigit() else None
 
 
+class _Unreachable(OSError):
+    """There is no connection, which says nothing of event streams."""
+
+
 class _Untrusted(OSError):
     """The server has none of the pinned keys."""
 
@@ -193,7 +197,10 @@ class _Connection:
         return answer
 
     def stream(self, path: str, headers: dict) -> Tuple[http.client.HTTPSConnection, http.client.HTTPResponse]:
-        connection = self._open(STREAM_SILENCE_SECONDS_MAX)
+        try:
+            connection = self._open(STREAM_SILENCE_SECONDS_MAX)
+        except OSError as error:
+            raise _Unreachable(str(error)) from error
         try:
             connection.request("GET", path, headers=headers)
             return connection, connection.getresponse()
@@ -578,7 +585,7 @@ class Device:
     # Mail.
 
     def _take_mail(self) -> None:
-        connection, failures, stream_again_at, poll = self._connect(), 0, 0.0, POLL_SECONDS_MIN
+        connection, failures, unreachable, stream_again_at, poll = self._connect(), 0, 0, 0.0, POLL_SECONDS_MIN
         while not self._ready.wait(1):
             if self._closing.is_set():
                 return
@@ -586,7 +593,7 @@ class Device:
             try:
                 if failures < STREAM_FAILURES_MAX or time.monotonic() >= stream_again_at:
                     for size in self._announcements():
-                        failures = 0
+                        failures = unreachable = 0
                         if size > 0:
                             self._work_through(connection)
                     self._wait(self._again_seconds)
@@ -599,6 +606,10 @@ class Device:
                     poll = POLL_SECONDS_MIN if answer.status == 200 else min(POLL_SECONDS_MAX, poll * 1.5)
                     if answer.status == 200:
                         self._work_through(connection)
+            except _Unreachable as error:  # Nor could the mailbox be looked at.
+                unreachable += 1
+                log.info("event stream: %s", error)
+                self._wait(_backoff(unreachable))
             except (OSError, http.client.HTTPException) as error:
                 failures += 1
                 if failures == STREAM_FAILURES_MAX:
