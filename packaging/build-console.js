@@ -4,13 +4,18 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { build } from 'esbuild';
 
-/** What authors of actions import, as the text that the editor completes from. */
-const actionApi = {
-  name: 'action-api',
+/** Files that the console has as texts: what authors of actions import, and the first program of a device. */
+const texts = {
+  'fleetpost:action-api': 'src/features/actions/pool/api.ts',
+  'fleetpost:device.py': 'clients/quickstart/device.py',
+  'fleetpost:device.mjs': 'clients/quickstart/device.mjs',
+};
+const asTexts = {
+  name: 'texts',
   setup(bundle) {
-    bundle.onResolve({ filter: /^fleetpost:action-api$/ }, ({ path }) => ({ path, namespace: 'action-api' }));
-    bundle.onLoad({ filter: /.*/, namespace: 'action-api' }, () => ({
-      contents: readFileSync('src/features/actions/pool/api.ts', 'utf8'),
+    bundle.onResolve({ filter: /^fleetpost:/ }, ({ path }) => ({ path, namespace: 'texts' }));
+    bundle.onLoad({ filter: /.*/, namespace: 'texts' }, ({ path }) => ({
+      contents: readFileSync(texts[path], 'utf8'),
       loader: 'text',
     }));
   },
@@ -30,7 +35,7 @@ export async function buildConsole(folder) {
     target: 'es2022',
     tsconfig: 'src/console/tsconfig.json',
     legalComments: 'none',
-    plugins: [actionApi],
+    plugins: [asTexts],
     logLevel: 'warning',
   });
   const [[script, { cssBundle, imports }]] = Object.entries(metafile.outputs).filter(([, { entryPoint }]) =>

@@ -34,6 +34,10 @@ it('a device is found by its id, and its state is a sentence', async () => {
   await page.getByLabel('Find devices').fill(pump.deviceId);
   await page.keyboard.press('Enter');
   await page.getByText(/its datapoints do not match schema flow/).waitFor();
+  // The twelve lines of the quickstart, with its own ids.
+  await page.getByText(`"${fleet.fleetId}", "${pump.deviceId}"`).waitFor();
+  await page.getByRole('button', { name: 'JavaScript' }).click();
+  await page.getByText(`fleet: '${fleet.fleetId}'`).waitFor();
   // The code is used, and the address holds nothing of it.
   expect(page.url()).toBe(`${server.report.admin_url}/console/${fleet.fleetId}/devices/${pump.deviceId}`);
 });

@@ -15,6 +15,7 @@ import { sendTo } from '../send/send-to.ts';
 import { Diagnosis } from './diagnosis.tsx';
 import { Facts } from './facts.tsx';
 import { Mailbox } from './mailbox.tsx';
+import { Program } from './program.tsx';
 import { LastRefusals } from './refusals.tsx';
 import { Rotate } from './rotate.tsx';
 import { Timeline } from './timeline.tsx';
@@ -51,6 +52,7 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
                 <div>
                   <Facts fleetId={fleetId} device={document} />
                   <LastRefusals path={path} />
+                  <Program fleetId={fleetId} deviceId={deviceId} />
                 </div>
               </div>
             </>
