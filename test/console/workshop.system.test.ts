@@ -122,6 +122,7 @@ it('an action that turns a fan on above 30 °C is written, tried, deployed and r
   for (const celsius of [24, 33.5]) await hall.request('POST', '/v1/datapoint/temperature', { celsius });
   await using console = await open('actions');
   const { page } = console;
+  await seen(page, 'too-warm');
   await page.keyboard.press('n');
   await page.getByLabel('Name').fill('fan-control');
   await page.keyboard.press('Enter');
@@ -194,6 +195,7 @@ export default fan;
 it('a schema is put, tried with a good and a bad sample, and replaced after a look at what changes', async () => {
   await using console = await open('schemas');
   const { page } = console;
+  await seen(page, 'set_speed');
   await page.keyboard.press('n');
   await page.getByLabel('Name', { exact: true }).fill('humidity');
   await page.keyboard.press('Enter');

@@ -25,7 +25,7 @@ export function Confirm({ title, children, work, onClose, onDone }: ConfirmProps
       <p>{children}</p>
       {error && <ErrorBanner error={error} />}
       <div class="inline">
-        <button type="button" class="button is-main" disabled={isBusy} onClick={confirm}>
+        <button type="button" class="button is-bad" disabled={isBusy} onClick={confirm}>
           {title}
         </button>
         <button type="button" class="button is-plain" onClick={onClose}>

@@ -2,8 +2,9 @@ import type { ComponentChildren } from 'preact';
 import type { AuditEntryDocument } from '../../../contract/audit.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { Head } from '../../frame.tsx';
+import { byAge, Pages } from '../../lists/pages.tsx';
 import { useKeys } from '../../page/keys.ts';
-import { href, search } from '../../page/router.ts';
+import { search } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { call } from '../../server/client.ts';
@@ -48,8 +49,6 @@ export function AuditScreen({ fleetId, tabs }: { fleetId: string; tabs: Componen
     }),
   );
   useKeys({ r: list.refresh });
-  const target = (cursor: string | undefined): string =>
-    href([fleetId, 'access', 'audit'], { ...Object.fromEntries(search.value), after: cursor });
   return (
     <>
       <Head
@@ -74,18 +73,7 @@ export function AuditScreen({ fleetId, tabs }: { fleetId: string; tabs: Componen
               ) : (
                 <AuditTable fleetId={fleetId} items={items} />
               )}
-              <nav class="inline" aria-label="Pages">
-                {after !== undefined && (
-                  <a class="button" href={target(undefined)}>
-                    Newest
-                  </a>
-                )}
-                {next !== null && (
-                  <a class="button" href={target(next)}>
-                    Older
-                  </a>
-                )}
-              </nav>
+              <Pages next={next} words={byAge} />
             </>
           )}
         </Loaded>

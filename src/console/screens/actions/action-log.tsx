@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
@@ -17,47 +18,13 @@ export function ActionLog({ fleetId, name }: { fleetId: string; name: string }) 
   const isDevice = /^[A-Za-z0-9]{10}$/.test(device);
   const filter = { text: text || undefined, device: isDevice ? device : undefined };
   const log = useFollowedLog(`/fleets/${fleetId}/actions/${name}/logs`, filter, isPaused);
-  const { lines, skipped, isRead, error, brokenSinceMs } = log;
+  const { lines, isRead, error, brokenSinceMs } = log;
   const isRefused = error !== undefined && error.status >= 400 && error.status < 500;
   return (
     <div class="stack">
-      <div class="filters">
-        <input
-          class="input"
-          aria-label="Text in it"
-          placeholder="Text in it"
-          value={text}
-          maxLength={1_000}
-          spellcheck={false}
-          onChange={({ currentTarget }) => setText(currentTarget.value)}
-        />
-        <input
-          class="input mono"
-          aria-label="Device id"
-          placeholder="Device id"
-          value={device}
-          maxLength={10}
-          spellcheck={false}
-          onChange={({ currentTarget }) => setDevice(currentTarget.value.trim())}
-        />
-        <span class="inline read" role="status">
-          <span class={`state ${isPaused || error ? '' : 'is-connected'}`}>
-            {isPaused ? 'paused' : error ? 'not followed' : 'following'}
-          </span>
-          <span>{countText(lines.length)} lines</span>
-          {skipped > 0 && <span class="warn">{countText(skipped)} skipped</span>}
-        </span>
-        <button
-          type="button"
-          class="button"
-          aria-pressed={isPaused}
-          title="p"
-          onClick={() => setPaused(!isPaused)}
-        >
-          <Icon name={isPaused ? 'play' : 'pause'} />
-          {isPaused ? 'Follow' : 'Pause'}
-        </button>
-      </div>
+      <LogFilter text={text} device={device} onText={setText} onDevice={setDevice}>
+        <FollowState log={log} isPaused={isPaused} onPaused={setPaused} />
+      </LogFilter>
       {device !== '' && !isDevice && <Banner kind="warn">A device id is 10 letters or digits.</Banner>}
       {isRefused && <ErrorBanner error={error} />}
       {!isRefused && brokenSinceMs !== undefined && (
@@ -80,6 +47,71 @@ export function ActionLog({ fleetId, name }: { fleetId: string; name: string }) 
       )}
       <LogLines fleetId={fleetId} lines={lines} />
     </div>
+  );
+}
+
+interface LogFilterProps {
+  text: string;
+  device: string;
+  onText: (text: string) => void;
+  onDevice: (device: string) => void;
+  children: ComponentChildren;
+}
+
+function LogFilter({ text, device, onText, onDevice, children }: LogFilterProps) {
+  return (
+    <div class="filters">
+      <input
+        class="input"
+        aria-label="Text in it"
+        placeholder="Text in it"
+        value={text}
+        maxLength={1_000}
+        spellcheck={false}
+        onChange={({ currentTarget }) => onText(currentTarget.value)}
+      />
+      <input
+        class="input mono"
+        aria-label="Device id"
+        placeholder="Device id"
+        value={device}
+        maxLength={10}
+        spellcheck={false}
+        onChange={({ currentTarget }) => onDevice(currentTarget.value.trim())}
+      />
+      {children}
+    </div>
+  );
+}
+
+interface FollowStateProps {
+  log: FollowedLog;
+  isPaused: boolean;
+  onPaused: (isPaused: boolean) => void;
+}
+
+/** Whether the log is followed, with the button that changes it. */
+function FollowState({ log: { lines, skipped, error }, isPaused, onPaused }: FollowStateProps) {
+  return (
+    <>
+      <span class="inline read" role="status">
+        <span class={`state ${isPaused || error ? '' : 'is-connected'}`}>
+          {isPaused ? 'paused' : error ? 'not followed' : 'following'}
+        </span>
+        <span>{countText(lines.length)} lines</span>
+        {skipped > 0 && <span class="warn">{countText(skipped)} skipped</span>}
+      </span>
+      <button
+        type="button"
+        class="button"
+        aria-pressed={isPaused}
+        title="p"
+        onClick={() => onPaused(!isPaused)}
+      >
+        <Icon name={isPaused ? 'play' : 'pause'} />
+        {isPaused ? 'Follow' : 'Pause'}
+      </button>
+    </>
   );
 }
 

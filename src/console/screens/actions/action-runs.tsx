@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { RunDocument } from '../../../contract/action-run.ts';
 import type { ListDocument } from '../../../contract/document.ts';
-import { href } from '../../page/router.ts';
+import { byAge, Pages } from '../../lists/pages.tsx';
+import { go, href, search } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Moment } from '../../parts/moment.tsx';
@@ -21,8 +22,9 @@ type Outcome = (typeof outcomes)[number][0];
 
 /** Attempts at runs, newest first. */
 export function ActionRuns({ fleetId, name }: { fleetId: string; name: string }) {
-  const [outcome, setOutcome] = useState<Outcome>('');
-  const [after, setAfter] = useState('');
+  const asked = search.value.get('outcome');
+  const outcome: Outcome = outcomes.find(([one]) => one === asked)?.[0] ?? '';
+  const after = search.value.get('after') ?? '';
   const path = `/fleets/${fleetId}/actions/${name}/runs`;
   const runs = useResource(
     `${path} ${outcome} ${after}`,
@@ -30,10 +32,8 @@ export function ActionRuns({ fleetId, name }: { fleetId: string; name: string })
       call<ListDocument<RunDocument>>('GET', path, { query: { outcome, after, limit: pageRuns }, signal }),
     after === '' ? everySeconds : undefined,
   );
-  const choose = (one: Outcome): void => {
-    setOutcome(one);
-    setAfter('');
-  };
+  const choose = (one: Outcome): void =>
+    go(href([fleetId, 'actions', name], { tab: 'runs', outcome: one }), { replace: true });
   return (
     <div class="stack">
       <div class="inline">
@@ -51,18 +51,7 @@ export function ActionRuns({ fleetId, name }: { fleetId: string; name: string })
             ) : (
               <RunTable fleetId={fleetId} items={items} />
             )}
-            <nav class="inline" aria-label="Pages">
-              {after !== '' && (
-                <button type="button" class="button" onClick={() => setAfter('')}>
-                  Newest
-                </button>
-              )}
-              {next !== null && (
-                <button type="button" class="button" onClick={() => setAfter(next)}>
-                  Older
-                </button>
-              )}
-            </nav>
+            <Pages next={next} words={byAge} />
           </>
         )}
       </Loaded>

@@ -1,24 +1,28 @@
 import { useState } from 'preact/hooks';
 import type { StateEntryDocument } from '../../../contract/action-run.ts';
 import type { ListDocument } from '../../../contract/document.ts';
+import { Confirm } from '../../forms/confirm.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
-import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
-import { Ask } from '../../parts/dialogs.tsx';
+import { Loaded } from '../../parts/banner.tsx';
 import { Untrusted, visible } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { writeExactly } from '../../server/exact-json.ts';
 import { useResource } from '../../server/resource.ts';
-import { useSubmit } from '../../server/submit.ts';
+import { SetState } from './set-state.tsx';
 
 const pageKeys = 100;
 const everySeconds = 5;
 const valueCharactersMax = 65_536;
 
-type Asked = { verb: 'set'; key: string; value: string; isNew: boolean } | { verb: 'delete'; key: string };
+type Asked =
+  | { verb: 'set'; entry: { key: string; value: string } | undefined }
+  | { verb: 'delete'; key: string };
 
 /** What an action keeps between its runs. */
 export function ActionState({ fleetId, name }: { fleetId: string; name: string }) {
-  const [after, setAfter] = useState('');
+  const after = search.value.get('after') ?? '';
   const [asked, setAsked] = useState<Asked | undefined>();
   const path = `/fleets/${fleetId}/actions/${name}/state`;
   const state = useResource(
@@ -27,10 +31,11 @@ export function ActionState({ fleetId, name }: { fleetId: string; name: string }
       call<ListDocument<StateEntryDocument>>('GET', path, { query: { after, limit: pageKeys }, signal }),
     everySeconds,
   );
+  const close = (): void => setAsked(undefined);
   return (
     <div class="stack">
       <div>
-        <Act scope="admin" onClick={() => setAsked({ verb: 'set', key: '', value: '', isNew: true })}>
+        <Act scope="admin" onClick={() => setAsked({ verb: 'set', entry: undefined })}>
           Set a key
         </Act>
       </div>
@@ -42,23 +47,25 @@ export function ActionState({ fleetId, name }: { fleetId: string; name: string }
             ) : (
               <StateTable items={items} onAsk={setAsked} />
             )}
-            <nav class="inline" aria-label="Pages">
-              {after !== '' && (
-                <button type="button" class="button" onClick={() => setAfter('')}>
-                  First keys
-                </button>
-              )}
-              {next !== null && (
-                <button type="button" class="button" onClick={() => setAfter(next)}>
-                  Next keys
-                </button>
-              )}
-            </nav>
+            <Pages next={next} words={['First keys', 'Next keys']} />
           </>
         )}
       </Loaded>
-      {asked && (
-        <StateDialog path={path} asked={asked} onClose={() => setAsked(undefined)} onDone={state.refresh} />
+      {asked?.verb === 'set' && (
+        <SetState path={path} entry={asked.entry} onClose={close} onDone={state.refresh} />
+      )}
+      {asked?.verb === 'delete' && (
+        <Confirm
+          title="Delete the key"
+          work={() => call('DELETE', `${path}/value`, { query: { key: asked.key } })}
+          onClose={close}
+          onDone={state.refresh}
+        >
+          <code>
+            <Untrusted text={asked.key} />
+          </code>{' '}
+          goes with its value. Runs under way that have read it start over.
+        </Confirm>
       )}
     </div>
   );
@@ -97,12 +104,7 @@ function StateTable({ items, onAsk }: StateTableProps) {
                     scope="admin"
                     kind="plain"
                     onClick={() =>
-                      onAsk({
-                        verb: 'set',
-                        key,
-                        value: writeExactly(value, valueCharactersMax),
-                        isNew: false,
-                      })
+                      onAsk({ verb: 'set', entry: { key, value: writeExactly(value, valueCharactersMax) } })
                     }
                   >
                     Set
@@ -118,94 +120,4 @@ function StateTable({ items, onAsk }: StateTableProps) {
       </table>
     </div>
   );
-}
-
-interface StateDialogProps {
-  path: string;
-  asked: Asked;
-  onClose: () => void;
-  onDone: () => void;
-}
-
-function StateDialog({ path, asked, onClose, onDone }: StateDialogProps) {
-  const [key, setKey] = useState(asked.key);
-  const [value, setValue] = useState(asked.verb === 'set' ? asked.value : '');
-  const { error, isBusy, submit } = useSubmit();
-  const isJson = asked.verb === 'delete' || isJsonValue(value);
-  const act = (event: SubmitEvent): void => {
-    event.preventDefault();
-    if (!isJson) return;
-    const query = { key };
-    void submit(() =>
-      asked.verb === 'delete'
-        ? call('DELETE', `${path}/value`, { query })
-        : call('PUT', `${path}/value`, { query, body: `{"value":${value}}` }),
-    ).then((isDone) => {
-      if (!isDone) return;
-      onDone();
-      onClose();
-    });
-  };
-  return (
-    <Ask
-      title={asked.verb === 'set' ? 'Set a key of the state' : 'Delete a key of the state'}
-      onClose={onClose}
-    >
-      <form onSubmit={act}>
-        <p class="soft">Runs under way that have read it start over.</p>
-        {asked.verb === 'set' && asked.isNew ? (
-          <div class="field">
-            <label for="state-key">Key</label>
-            <input
-              id="state-key"
-              class="input mono"
-              required
-              maxLength={128}
-              value={key}
-              onInput={({ currentTarget }) => setKey(currentTarget.value)}
-            />
-          </div>
-        ) : (
-          <code>
-            <Untrusted text={key} />
-          </code>
-        )}
-        {asked.verb === 'set' && (
-          <div class="field">
-            <label for="state-value">Value</label>
-            <textarea
-              id="state-value"
-              class="area is-short"
-              spellcheck={false}
-              aria-invalid={!isJson}
-              value={value}
-              onInput={({ currentTarget }) => setValue(currentTarget.value)}
-            />
-            <span class="hint">JSON but null; a text has its quotes</span>
-          </div>
-        )}
-        {error && <ErrorBanner error={error} />}
-        <div class="inline">
-          <button
-            type="submit"
-            class={`button ${asked.verb === 'set' ? 'is-main' : 'is-bad'}`}
-            aria-disabled={!isJson || isBusy}
-          >
-            {asked.verb === 'set' ? 'Set' : 'Delete'}
-          </button>
-          <button type="button" class="button is-plain" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </form>
-    </Ask>
-  );
-}
-
-function isJsonValue(text: string): boolean {
-  try {
-    return JSON.parse(text) !== null;
-  } catch {
-    return false;
-  }
 }

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { ActionDocument } from '../../../contract/action.ts';
+import { Confirm } from '../../forms/confirm.tsx';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
-import { ErrorBanner } from '../../parts/banner.tsx';
-import { Ask } from '../../parts/dialogs.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
@@ -17,16 +16,11 @@ export interface ActionToolsProps {
 export function ActionTools({ fleetId, action, onChanged }: ActionToolsProps) {
   const { name, enabled } = action;
   const [asked, setAsked] = useState<'disable' | 'delete' | undefined>();
-  const { error, isBusy, submit } = useSubmit();
+  const { error, submit } = useSubmit();
   const path = `/fleets/${fleetId}/actions/${name}`;
   const close = (): void => setAsked(undefined);
-  const setEnabled = (changed: boolean): void =>
-    void submit(() => call('PATCH', path, { body: { enabled: changed } })).then((isDone) => {
-      if (isDone) close();
-      onChanged();
-    });
-  const remove = (): void =>
-    void submit(() => call('DELETE', path)).then((isDone) => isDone && go(href([fleetId, 'actions'])));
+  const put = (isEnabled: boolean) => call('PATCH', path, { body: { enabled: isEnabled } });
+  const enable = (): void => void submit(() => put(true)).then(onChanged);
   return (
     <>
       {enabled ? (
@@ -34,36 +28,28 @@ export function ActionTools({ fleetId, action, onChanged }: ActionToolsProps) {
           Disable
         </Act>
       ) : (
-        <Act scope="admin" onClick={() => setEnabled(true)}>
+        <Act scope="admin" onClick={enable}>
           Enable
         </Act>
       )}
       <Act scope="admin" kind="bad" onClick={() => setAsked('delete')}>
         Delete
       </Act>
-      {error && asked === undefined && <span class="wrong">{error.message}</span>}
-      {asked && (
-        <Ask title={`${asked === 'disable' ? 'Disable' : 'Delete'} ${name}`} onClose={close}>
-          <p>
-            {asked === 'disable'
-              ? 'It takes no notice of what is stored until it is enabled again, and does not make up for it.'
-              : 'It goes for good with its versions, state, runs, log and dead letters.'}
-          </p>
-          {error && <ErrorBanner error={error} />}
-          <div class="inline">
-            <button
-              type="button"
-              class={`button ${asked === 'delete' ? 'is-bad' : 'is-main'}`}
-              disabled={isBusy}
-              onClick={() => (asked === 'disable' ? setEnabled(false) : remove())}
-            >
-              {asked === 'disable' ? 'Disable' : 'Delete'}
-            </button>
-            <button type="button" class="button is-plain" onClick={close}>
-              Cancel
-            </button>
-          </div>
-        </Ask>
+      {error && <span class="wrong">{error.message}</span>}
+      {asked === 'disable' && (
+        <Confirm title={`Disable ${name}`} work={() => put(false)} onClose={close} onDone={onChanged}>
+          It takes no notice of what is stored until it is enabled again, and does not make up for it.
+        </Confirm>
+      )}
+      {asked === 'delete' && (
+        <Confirm
+          title={`Delete ${name}`}
+          work={() => call('DELETE', path)}
+          onClose={close}
+          onDone={() => go(href([fleetId, 'actions']))}
+        >
+          It goes for good with its versions, state, runs, log and dead letters.
+        </Confirm>
       )}
     </>
   );

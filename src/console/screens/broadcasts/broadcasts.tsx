@@ -1,6 +1,7 @@
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { Head } from '../../frame.tsx';
+import { byAge, Pages } from '../../lists/pages.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
@@ -59,18 +60,7 @@ export function BroadcastsScreen({ fleetId }: { fleetId: string }) {
             ) : (
               <>
                 <BroadcastTable fleetId={fleetId} items={items} />
-                <nav class="inline" aria-label="Pages">
-                  {after !== undefined && (
-                    <a class="button" href={href([fleetId, 'broadcasts'])}>
-                      Newest
-                    </a>
-                  )}
-                  {next !== null && (
-                    <a class="button" href={href([fleetId, 'broadcasts'], { after: next })}>
-                      Older
-                    </a>
-                  )}
-                </nav>
+                <Pages next={next} words={byAge} />
               </>
             )
           }

@@ -8,7 +8,7 @@ import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
-import { Behind, Lost } from './lag.tsx';
+import { Behind, LostPositions } from './lag.tsx';
 
 /** One consumer: its place in the log of each shard, and who has a batch of it. */
 export function ConsumerScreen({ fleetId, name }: { fleetId: string; name: string }) {
@@ -88,7 +88,7 @@ function Cursors({ consumer: { shards } }: { consumer: ConsumerDocument }) {
                   <Behind seconds={seconds_behind} />
                 </td>
                 <td class="number">
-                  <Lost positions={lost} />
+                  <LostPositions positions={lost} />
                 </td>
                 <td class="soft cut">
                   {batch === null ? (

@@ -12,7 +12,7 @@ import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { destinationText } from './destination.ts';
 import { ForwarderState } from './forwarder-state.tsx';
-import { Behind, Lost } from './lag.tsx';
+import { Behind, LostPositions } from './lag.tsx';
 import { PauseForwarder } from './pause-forwarder.tsx';
 
 const everySeconds = 3;
@@ -145,7 +145,7 @@ function ForwarderRow(props: { fleetId: string; forwarder: ForwarderDocument; on
           <Behind positions={behind} />
         </td>
         <td class="number less">
-          <Lost positions={lost} />
+          <LostPositions positions={lost} />
         </td>
         <td class={`number ${dead_letters > 0 ? 'bad strong' : 'faint'}`}>
           {dead_letters.toLocaleString('en')}
@@ -202,7 +202,7 @@ function ConsumerTable({ fleetId, items }: { fleetId: string; items: readonly Co
                 <Behind seconds={seconds_behind} />
               </td>
               <td class="number">
-                <Lost positions={lost} />
+                <LostPositions positions={lost} />
               </td>
               <td class="number soft less">{shards.filter(({ batch }) => batch !== null).length}</td>
             </tr>

@@ -13,6 +13,6 @@ export function Behind(lag: { positions: number } | { seconds: number }) {
 }
 
 /** Positions that retention removed before they were read. */
-export function Lost({ positions }: { positions: number }) {
+export function LostPositions({ positions }: { positions: number }) {
   return <span class={positions > 0 ? 'bad strong' : 'faint'}>{positions.toLocaleString('en')}</span>;
 }

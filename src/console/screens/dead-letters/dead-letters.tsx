@@ -1,13 +1,15 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { DeadLetterDocument, LetterFilter } from '../../../contract/dead-letter.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { Head } from '../../frame.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { useRowCursor } from '../../lists/row-cursor.ts';
+import { toggled } from '../../lists/selection.tsx';
 import { useKeys } from '../../page/keys.ts';
-import { href, search } from '../../page/router.ts';
+import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { toggled } from '../../parts/selection.tsx';
 import { call } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
@@ -113,9 +115,8 @@ interface FoundProps {
 /** A page of letters, with the one that the keys are at beside it. */
 function Found({ fleetId, page, onAsk }: FoundProps) {
   const { items, next } = page;
-  const [cursor, setCursor] = useState(0);
+  const [at, setCursor] = useRowCursor(items.length);
   const [keys, setKeys] = useState<ReadonlySet<string>>(new Set());
-  const at = Math.min(cursor, items.length - 1);
   const current = items[at];
   const selected = items.filter((letter) => keys.has(keyOfLetter(letter)));
   const meant = selected.length > 0 ? selected : current ? [current] : [];
@@ -123,15 +124,10 @@ function Found({ fleetId, page, onAsk }: FoundProps) {
     if (meant.length > 0) onAsk(verb, { listed: meant });
   };
   useKeys({
-    j: () => setCursor(Math.min(at + 1, items.length - 1)),
-    k: () => setCursor(Math.max(at - 1, 0)),
     x: () => current && setKeys(toggled({ keys: items.map(keyOfLetter), selected: keys }, at)),
     r: act('replay'),
     d: act('drop'),
   });
-  useEffect(() => {
-    document.querySelector('tr[data-cursor]')?.scrollIntoView({ block: 'nearest' });
-  }, [at]);
   if (items.length === 0 && next === null) return <NoLetter />;
   return (
     <div class="split">
@@ -144,7 +140,9 @@ function Found({ fleetId, page, onAsk }: FoundProps) {
           onCursor={setCursor}
           onKeys={setKeys}
         />
-        <LetterPages fleetId={fleetId} count={items.length} next={next} />
+        <Pages next={next}>
+          <span class="hint">{items.length} on this page</span>
+        </Pages>
       </div>
       <aside aria-label="The letter">
         {current && (
@@ -169,25 +167,5 @@ function NoLetter() {
         ? 'No dead letter: every mail that ended was acknowledged or withdrawn.'
         : 'No dead letter fits.'}
     </p>
-  );
-}
-
-function LetterPages({ fleetId, count, next }: { fleetId: string; count: number; next: string | null }) {
-  const target = (after: string): string =>
-    href([fleetId, 'dead-letters'], { ...Object.fromEntries(search.value), after });
-  return (
-    <nav class="inline below" aria-label="Pages">
-      {search.value.get('after') !== null && (
-        <a class="button" href={target('')}>
-          First page
-        </a>
-      )}
-      {next !== null && (
-        <a class="button" href={target(next)}>
-          Next page
-        </a>
-      )}
-      <span class="hint">{count} on this page</span>
-    </nav>
   );
 }

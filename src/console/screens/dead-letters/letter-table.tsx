@@ -1,7 +1,7 @@
 import type { DeadLetterDocument } from '../../../contract/dead-letter.ts';
+import { SelectPage, SelectRow, useToggle } from '../../lists/selection.tsx';
 import { href } from '../../page/router.ts';
 import { Moment } from '../../parts/moment.tsx';
-import { SelectPage, SelectRow, useToggle } from '../../parts/selection.tsx';
 import { keyOfLetter } from './letters.ts';
 
 export interface LetterTableProps {

@@ -1,7 +1,9 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { DeadRunDocument } from '../../../contract/action-run.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { Head } from '../../frame.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { useRowCursor } from '../../lists/row-cursor.ts';
 import { useKeys } from '../../page/keys.ts';
 import { href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
@@ -26,7 +28,6 @@ export function RunLettersScreen({ fleetId, name }: { fleetId: string; name: str
   const [asked, setAsked] = useState<SettledRuns | undefined>();
   const unless = list.value?.items.length === 0 ? 'There is none.' : undefined;
   const askAll = (verb: SettledRuns['verb']) => () => setAsked({ verb, run: undefined });
-  const target = (next: string): string => href([fleetId, 'dead-letters'], { action: name, after: next });
   return (
     <>
       <Head
@@ -62,18 +63,7 @@ export function RunLettersScreen({ fleetId, name }: { fleetId: string; name: str
             ) : (
               <>
                 <FailedRuns key={after} fleetId={fleetId} name={name} items={items} onAsk={setAsked} />
-                <nav class="inline" aria-label="Pages">
-                  {after !== '' && (
-                    <a class="button" href={target('')}>
-                      First page
-                    </a>
-                  )}
-                  {next !== null && (
-                    <a class="button" href={target(next)}>
-                      Next page
-                    </a>
-                  )}
-                </nav>
+                <Pages next={next} />
               </>
             )
           }
@@ -104,19 +94,10 @@ interface FailedRunsProps {
 
 /** A page of runs, with the one that the keys are at beside it. */
 function FailedRuns({ fleetId, name, items, onAsk }: FailedRunsProps) {
-  const [cursor, setCursor] = useState(0);
-  const at = Math.max(Math.min(cursor, items.length - 1), 0);
+  const [at, setCursor] = useRowCursor(items.length);
   const current = items[at];
   const act = (verb: SettledRuns['verb']) => () => current && onAsk({ verb, run: current.run });
-  useKeys({
-    j: () => setCursor(Math.min(at + 1, items.length - 1)),
-    k: () => setCursor(Math.max(at - 1, 0)),
-    r: act('replay'),
-    d: act('drop'),
-  });
-  useEffect(() => {
-    document.querySelector('tr[data-cursor]')?.scrollIntoView({ block: 'nearest' });
-  }, [at]);
+  useKeys({ r: act('replay'), d: act('drop') });
   return (
     <div class="split">
       <div class="table">

@@ -1,7 +1,7 @@
 import type { DeviceDocument } from '../../../contract/device.ts';
+import { SelectPage, SelectRow, useToggle } from '../../lists/selection.tsx';
 import { href } from '../../page/router.ts';
 import { Moment } from '../../parts/moment.tsx';
-import { SelectPage, SelectRow, useToggle } from '../../parts/selection.tsx';
 import { StateMark } from '../../parts/state-mark.tsx';
 import { shownText, Untrusted } from '../../parts/untrusted.tsx';
 

@@ -1,13 +1,15 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { Head } from '../../frame.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { useRowCursor } from '../../lists/row-cursor.ts';
+import { toggled } from '../../lists/selection.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { toggled } from '../../parts/selection.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
@@ -95,20 +97,25 @@ interface FoundProps {
   onChanged: () => void;
 }
 
-/** One page of the list, and what is selected in it. */
+/** One page of the list, and what is selected in it: `j` and `k` go along the rows, `x` selects one, `o` opens it. */
 function Found({ fleetId, text, page, onChanged }: FoundProps) {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const [isAll, setAll] = useState(false);
-  const [cursor, setCursor] = useState(-1);
   const { items, next } = page;
   const { filter } = useMemo(() => parseDeviceQuery(text), [text]);
   const clear = (): void => {
     setIds(new Set());
     setAll(false);
   };
-  useMoves(fleetId, items, cursor, setCursor, () => {
-    setAll(false);
-    setIds(toggled({ keys: items.map(({ device_id }) => device_id), selected: ids }, cursor));
+  const [cursor] = useRowCursor(items.length, -1);
+  const device = items[cursor];
+  useKeys({
+    x: () => {
+      if (device === undefined) return;
+      setAll(false);
+      setIds(toggled({ keys: items.map(({ device_id }) => device_id), selected: ids }, cursor));
+    },
+    o: () => device && go(href([fleetId, 'devices', device.device_id])),
   });
   const isPaged = search.value.get('after') !== null;
   const isEmpty = items.length === 0 && next === null;
@@ -131,7 +138,7 @@ function Found({ fleetId, text, page, onChanged }: FoundProps) {
           }}
         />
       )}
-      <Pages fleetId={fleetId} text={text} count={items.length} next={next} isPaged={isPaged} />
+      <Pages next={next}>{(isPaged || next !== null) && <PageSize count={items.length} next={next} />}</Pages>
       {(ids.size > 0 || isAll) && (
         <Bulk
           fleetId={fleetId}
@@ -153,54 +160,10 @@ function emptySentence(text: string, isPaged: boolean): string {
     : 'No device fits. Names are found by their beginning, tags as they are written, an id by its first characters.';
 }
 
-/** `j` and `k` go along the rows, `x` selects one, Enter opens it. */
-function useMoves(
-  fleetId: string,
-  items: readonly DeviceDocument[],
-  cursor: number,
-  setCursor: (cursor: number) => void,
-  onToggle: () => void,
-): void {
-  const move = (by: number): void => setCursor(Math.min(Math.max(cursor + by, 0), items.length - 1));
-  useKeys({
-    j: () => move(1),
-    k: () => move(-1),
-    x: () => items[cursor] && onToggle(),
-    o: () => {
-      const device = items[cursor];
-      if (device !== undefined) go(href([fleetId, 'devices', device.device_id]));
-    },
-  });
-  useEffect(() => {
-    document.querySelector('tr[data-cursor]')?.scrollIntoView({ block: 'nearest' });
-  }, [cursor]);
-}
-
-interface PagesProps {
-  fleetId: string;
-  text: string;
-  count: number;
-  next: string | null;
-  isPaged: boolean;
-}
-
-function Pages({ fleetId, text, count, next, isPaged }: PagesProps) {
-  if (next === null && !isPaged) return null;
+function PageSize({ count, next }: { count: number; next: string | null }) {
   return (
-    <nav class="inline" aria-label="Pages">
-      {isPaged && (
-        <a class="button" href={href([fleetId, 'devices'], { q: text })}>
-          First page
-        </a>
-      )}
-      {next !== null && (
-        <a class="button" href={href([fleetId, 'devices'], { q: text, after: next })}>
-          Next page
-        </a>
-      )}
-      <span class="hint">
-        {count} on this page{next !== null && count < pageDevices && '; the search goes on with the next one'}
-      </span>
-    </nav>
+    <span class="hint">
+      {count} on this page{next !== null && count < pageDevices && '; the search goes on with the next one'}
+    </span>
   );
 }

@@ -4,7 +4,6 @@ import { lettersToday } from '../../around/letters-today.ts';
 import { Section } from '../../frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
-import { CopyButton } from '../../parts/copy-button.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { ReadNote } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
@@ -17,18 +16,15 @@ const everySeconds = 5;
 /** Kinds that end in one of these have lost something, or stand still. */
 const badKinds = /^(server|dead_letters|stuck_mailboxes)$|_(held|lost|dead_letters)$/;
 
-/** Where the list behind an item is; undefined if only a command shows it. */
-function targetOf(fleetId: string, { kind }: AttentionItem, stuckSeconds: number): string | undefined {
+/** Where an item is looked at; undefined: it is of the server, whose reasons say what to do. */
+function targetOf(fleetId: string, { kind, name }: AttentionItem, stuckSeconds: number): string | undefined {
   if (kind === 'dead_letters') return href([fleetId, 'dead-letters'], { since: '1d' });
-  if (kind !== 'stuck_mailboxes') return undefined;
-  return href([fleetId, 'devices'], { q: `waiting>${exactSpanText(stuckSeconds)}` });
-}
-
-/** The command that shows what an item is about. */
-function commandOf(fleetId: string, { kind, name }: AttentionItem): string | undefined {
-  const noun = kind.split('_', 1)[0];
+  if (kind === 'stuck_mailboxes')
+    return href([fleetId, 'devices'], { q: `waiting>${exactSpanText(stuckSeconds)}` });
   if (name === null) return undefined;
-  return `fleetpost ${noun} show ${name} --fleet ${fleetId}`;
+  // Failed runs have a list of their own; a forwarder's are on its screen.
+  if (kind === 'action_dead_letters') return href([fleetId, 'dead-letters'], { action: name });
+  return href([fleetId, `${kind.split('_', 1)[0]}s`, name]);
 }
 
 /** What an operator of the fleet should look at, each a link to where it is. */
@@ -71,7 +67,6 @@ function Item(props: { fleetId: string; item: AttentionItem; stuckSeconds: numbe
   const { fleetId, item, stuckSeconds } = props;
   const { kind, sentence } = item;
   const target = targetOf(fleetId, item, stuckSeconds);
-  const command = commandOf(fleetId, item);
   const content = (
     <>
       <span class={`state ${badKinds.test(kind) ? 'is-bad' : 'is-warn'}`} />
@@ -88,10 +83,5 @@ function Item(props: { fleetId: string; item: AttentionItem; stuckSeconds: numbe
       </a>
     );
   }
-  return (
-    <div class="row">
-      {content}
-      {command !== undefined && <CopyButton text={command} label={`Copy: ${command}`} />}
-    </div>
-  );
+  return <div class="row">{content}</div>;
 }

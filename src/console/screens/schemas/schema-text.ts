@@ -2,6 +2,13 @@ import type { SchemaDocument } from '../../../contract/schema.ts';
 
 export type SchemaKindName = SchemaDocument['kind'];
 
+/** Which schema of which fleet. */
+export interface SchemaName {
+  fleetId: string;
+  kind: SchemaKindName;
+  name: string;
+}
+
 /** A schema as it is written, and a body that it is tried on. */
 export interface WrittenSchema {
   text: string;

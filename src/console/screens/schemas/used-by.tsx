@@ -18,15 +18,9 @@ export function UsedBy({ fleetId, uses, isShort = false }: UsedByProps) {
     <ul class="tags">
       {shown.map(({ what, name }) => (
         <li key={`${what} ${name}`}>
-          {what === 'action' ? (
-            <a class="tag" href={href([fleetId, 'actions', name])}>
-              action {name}
-            </a>
-          ) : (
-            <span class="tag">
-              {what} {name}
-            </span>
-          )}
+          <a class="tag" href={href([fleetId, `${what}s`, name])}>
+            {what} {name}
+          </a>
         </li>
       ))}
       {uses.length > shown.length && <li class="hint">and {uses.length - shown.length}</li>}

@@ -7,12 +7,11 @@ import { Commands } from '../../../parts/commands.tsx';
 import { Drawer } from '../../../parts/dialogs.tsx';
 import { Untrusted } from '../../../parts/untrusted.tsx';
 import { call } from '../../../server/client.ts';
-import { useResource } from '../../../server/resource.ts';
 import { useSubmit } from '../../../server/submit.ts';
-import { type ActionText, deploymentBody, putWords, triggerIn } from '../action-text.ts';
+import { type ActionText, deploymentBody, putWords } from '../action-text.ts';
 import { SettingChanges } from './setting-changes.tsx';
 import { TestList } from './test-list.tsx';
-import { testTexts, useTestRuns } from './test-runs.ts';
+import { useDoubts } from './use-doubts.ts';
 
 export interface DeployProps {
   fleetId: string;
@@ -28,27 +27,10 @@ export interface DeployProps {
 /** Shows what a deployment changes and what its tests come to, before it is done. */
 export function DeployDrawer({ fleetId, name, current, text, isNew, onClose, onDone }: DeployProps) {
   const path = `/fleets/${fleetId}/actions/${name}`;
-  const tests = testTexts(text.tests);
-  const results = useTestRuns(`${path}/test`, tests.length === 0 ? undefined : 'once', text);
-  const types = useResource(text.language === 'typescript' ? 'types' : undefined, (signal) =>
-    call<CheckDocument>('POST', `/fleets/${fleetId}/actions:check`, {
-      body: { source: text.source, on: text.on.map(triggerIn) },
-      signal,
-    }),
-  );
+  const { tests, results, types, pending, isDoubtful } = useDoubts(fleetId, name, text);
   const { error, isBusy, submit } = useSubmit();
-  const isPending = results.length < tests.length || results.includes(undefined);
-  const isChecking = text.language === 'typescript' && types.value === undefined && types.error === undefined;
-  const failed = results.filter((result) => result !== undefined && !result.hasPassed).length;
   const faults = types.value?.items ?? [];
-  const isDoubtful = failed > 0 || faults.length > 0 || types.error !== undefined;
-  const unless = isBusy
-    ? 'It is being deployed.'
-    : isPending
-      ? 'Its tests run.'
-      : isChecking
-        ? 'Its types are checked.'
-        : undefined;
+  const unless = isBusy ? 'It is being deployed.' : pending;
   const deploy = (): void =>
     void submit(async () =>
       onDone(
@@ -76,9 +58,9 @@ export function DeployDrawer({ fleetId, name, current, text, isNew, onClose, onD
       {types.error && <ErrorBanner error={types.error} onRetry={types.refresh} />}
       {faults.length > 0 && <TypeFaults faults={faults} />}
       <Section
-        title={tests.length === 0 ? 'No tests' : `Tests: ${tests.length}`}
+        title={tests === 0 ? 'No tests' : `Tests: ${tests}`}
         note={
-          tests.length === 0 ? (
+          tests === 0 ? (
             <span class="hint">Keep a run as a test, and each later version is held to it.</span>
           ) : undefined
         }

@@ -1,13 +1,14 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DeployedActionDocument } from '../../../../contract/action.ts';
 import { CodeEditor } from '../../../editor/code-editor.tsx';
 import type { Editor } from '../../../editor/codemirror.ts';
+import { AskDiscard } from '../../../forms/discard.tsx';
 import { draftsMax, type KeptDraft, useDraft } from '../../../page/drafts.ts';
 import { Act } from '../../../parts/act.tsx';
 import { Banner } from '../../../parts/banner.tsx';
 import { Choice } from '../../../parts/choice.tsx';
 import { Commands } from '../../../parts/commands.tsx';
-import { Ask } from '../../../parts/dialogs.tsx';
 import { may } from '../../../session/session.ts';
 import { type ActionText, actionProblem, isSameAction, putWords, testsIn } from '../action-text.ts';
 import { actionDraftKey } from '../draft-key.ts';
@@ -15,8 +16,8 @@ import { DeployDrawer } from './deploy.tsx';
 import { FaultList } from './fault-list.tsx';
 import { TestsEditor } from './tests-editor.tsx';
 import { TryRecord } from './try-record.tsx';
-import { useActionCheck } from './use-action-check.ts';
-import { useFleetKnowledge } from './use-fleet-knowledge.ts';
+import { type ActionCheck, useActionCheck } from './use-action-check.ts';
+import { type FleetKnowledge, useFleetKnowledge } from './use-fleet-knowledge.ts';
 import { useTrial } from './use-trial.ts';
 import { WhenItRuns } from './when-it-runs.tsx';
 
@@ -37,10 +38,9 @@ type Part = 'code' | 'when' | 'tests';
 export function Studio({ fleetId, name, current, isNew = false, rate, onDeployed }: StudioProps) {
   const draft = useDraft(actionDraftKey(fleetId, name), current, isNew);
   const text = draft.value;
-  const [part, setPart] = useState<Part>(isNew ? 'when' : 'code');
+  const { part, setPart, editor, toLine } = useParts(isNew ? 'when' : 'code');
   const [isDeploying, setDeploying] = useState(false);
   const [deployed, setDeployed] = useState<DeployedActionDocument | undefined>();
-  const editor = useRef<Editor | null>(null);
   const isReadOnly = !may('admin');
   const knowledge = useFleetKnowledge(fleetId, text.on);
   const check = useActionCheck(fleetId, text, isReadOnly);
@@ -55,57 +55,26 @@ export function Studio({ fleetId, name, current, isNew = false, rate, onDeployed
     draft.change({ rate: '', isDisabled: false, base: document.version });
     onDeployed();
   };
-  const toLine = (line: number, column: number): void => {
-    setPart('code');
-    // It is drawn again first.
-    setTimeout(() => editor.current?.goTo(line, column));
-  };
-  const testCount = testsIn(text)?.length ?? 0;
-  const shared = { fleetId, text, isReadOnly, onChange: draft.change };
   return (
     <>
       <Notices draft={draft} current={current} isNew={isNew} deployed={deployed} />
       <div class="studio">
-        <div class="stack">
-          <div class="inline">
-            <Choice
-              label="What is written"
-              value={part}
-              options={[
-                ['code', 'Code'],
-                ['when', 'When it runs'],
-                ['tests', testCount === 0 ? 'Tests' : `Tests ${testCount}`],
-              ]}
-              onChange={setPart}
-            />
-            <StudioTools draft={draft} isNew={isNew} onDeploy={() => setDeploying(true)} />
-          </div>
-          <div class="stack" hidden={part !== 'code'}>
-            <CodeEditor
-              label={`Code of ${name}`}
-              language={text.language}
-              text={text.source}
-              isReadOnly={isReadOnly}
-              onChange={(source) => draft.change({ source })}
-              onRun={trial.run}
-              check={check.check}
-              checkKey={text.on.join()}
-              known={knowledge.known}
-              editor={editor}
-            />
-            <FaultList
-              check={check}
-              text={text}
-              isReadOnly={isReadOnly}
-              onLine={toLine}
-              onChange={draft.change}
-            />
-          </div>
-          {part === 'when' && (
-            <WhenItRuns {...shared} isNew={isNew} rate={rate} schemas={knowledge.schemas} />
-          )}
-          {part === 'tests' && <TestsEditor {...shared} name={name} />}
-        </div>
+        <Written
+          fleetId={fleetId}
+          name={name}
+          draft={draft}
+          part={part}
+          onPart={setPart}
+          rate={rate}
+          isNew={isNew}
+          isReadOnly={isReadOnly}
+          check={check}
+          knowledge={knowledge}
+          editor={editor}
+          tools={<StudioTools draft={draft} isNew={isNew} onDeploy={() => setDeploying(true)} />}
+          onRun={trial.run}
+          onLine={toLine}
+        />
         <aside aria-label="Try it">
           <TryRecord
             fleetId={fleetId}
@@ -137,6 +106,85 @@ export function Studio({ fleetId, name, current, isNew = false, rate, onDeployed
   );
 }
 
+/** Which part is shown, and the way to a line of the code from any of them. */
+function useParts(first: Part) {
+  const [part, setPart] = useState<Part>(first);
+  const editor = useRef<Editor | null>(null);
+  const toLine = (line: number, column: number): void => {
+    setPart('code');
+    // It is drawn again first.
+    setTimeout(() => editor.current?.goTo(line, column));
+  };
+  return { part, setPart, editor, toLine };
+}
+
+interface WrittenProps {
+  fleetId: string;
+  name: string;
+  draft: KeptDraft<ActionText>;
+  part: Part;
+  onPart: (part: Part) => void;
+  rate: number | undefined;
+  isNew: boolean;
+  isReadOnly: boolean;
+  check: ActionCheck;
+  knowledge: FleetKnowledge;
+  editor: { current: Editor | null };
+  tools: ComponentChildren;
+  onRun: () => void;
+  onLine: (line: number, column: number) => void;
+}
+
+/** The parts of an action that are written, one of them shown. The code stays where it is behind the others. */
+function Written(props: WrittenProps) {
+  const { name, draft, part, isNew, isReadOnly, check, knowledge } = props;
+  const text = draft.value;
+  const testCount = testsIn(text)?.length ?? 0;
+  const shared = { fleetId: props.fleetId, text, isReadOnly, onChange: draft.change };
+  return (
+    <div class="stack">
+      <div class="inline">
+        <Choice
+          label="What is written"
+          value={part}
+          options={[
+            ['code', 'Code'],
+            ['when', 'When it runs'],
+            ['tests', testCount === 0 ? 'Tests' : `Tests ${testCount}`],
+          ]}
+          onChange={props.onPart}
+        />
+        {props.tools}
+      </div>
+      <div class="stack" hidden={part !== 'code'}>
+        <CodeEditor
+          label={`Code of ${name}`}
+          language={text.language}
+          text={text.source}
+          isReadOnly={isReadOnly}
+          onChange={(source) => draft.change({ source })}
+          onRun={props.onRun}
+          check={check.check}
+          checkKey={text.on.join()}
+          known={knowledge.known}
+          editor={props.editor}
+        />
+        <FaultList
+          check={check}
+          text={text}
+          isReadOnly={isReadOnly}
+          onLine={props.onLine}
+          onChange={draft.change}
+        />
+      </div>
+      {part === 'when' && (
+        <WhenItRuns {...shared} isNew={isNew} rate={props.rate} schemas={knowledge.schemas} />
+      )}
+      {part === 'tests' && <TestsEditor {...shared} name={name} />}
+    </div>
+  );
+}
+
 interface NoticesProps {
   draft: KeptDraft<ActionText>;
   current: ActionText;
@@ -144,6 +192,7 @@ interface NoticesProps {
   deployed: DeployedActionDocument | undefined;
 }
 
+/** What the author should know of the text: that it is deployed, overtaken, or not kept. */
 function Notices({ draft, current, isNew, deployed }: NoticesProps) {
   const { isChanged, isKept, value } = draft;
   const passed = deployed?.tests.filter((test) => test.passed).length ?? 0;
@@ -194,24 +243,9 @@ function StudioTools({ draft, isNew, onDeploy }: StudioToolsProps) {
         Deploy…
       </Act>
       {isAsking && (
-        <Ask title="Discard what you have written?" onClose={() => setAsking(false)}>
-          <p>{isNew ? 'Nothing of it was deployed.' : 'What runs stays as it is.'} It cannot be had back.</p>
-          <div class="inline">
-            <button
-              type="button"
-              class="button is-bad"
-              onClick={() => {
-                setAsking(false);
-                draft.discard();
-              }}
-            >
-              Discard
-            </button>
-            <button type="button" class="button is-plain" onClick={() => setAsking(false)}>
-              Go on writing
-            </button>
-          </div>
-        </Ask>
+        <AskDiscard onClose={() => setAsking(false)} onDiscard={draft.discard}>
+          {isNew ? 'Nothing of it was deployed.' : 'What runs stays as it is.'}
+        </AskDiscard>
       )}
     </div>
   );

@@ -75,18 +75,22 @@ export function WordsField(props: WordsFieldProps) {
         onBlur={() => add(typed.trim())}
       />
       {offered.length > 0 && (
-        <datalist id={`${id}-offered`}>
-          {offered
-            .filter((one) => !words.includes(one))
-            .map((one) => (
-              <option key={one} value={one} />
-            ))}
-        </datalist>
+        <Offered id={`${id}-offered`} words={offered.filter((one) => !words.includes(one))} />
       )}
       <span id={`${id}-hint`} class={wrong === '' ? 'hint' : 'wrong'}>
         {wrong === '' ? hint : wrong}
       </span>
     </div>
+  );
+}
+
+function Offered({ id, words }: { id: string; words: readonly string[] }) {
+  return (
+    <datalist id={id}>
+      {words.map((word) => (
+        <option key={word} value={word} />
+      ))}
+    </datalist>
   );
 }
 

@@ -1,0 +1,104 @@
+import { useState } from 'preact/hooks';
+import { ErrorBanner } from '../../parts/banner.tsx';
+import { Ask } from '../../parts/dialogs.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { useSubmit } from '../../server/submit.ts';
+
+export interface SetStateProps {
+  /** Of the state in the API. */
+  path: string;
+  /** What is there now; absent: a key is asked for. */
+  entry: { key: string; value: string } | undefined;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+/** Sets one key of what an action keeps. */
+export function SetState({ path, entry, onClose, onDone }: SetStateProps) {
+  const [key, setKey] = useState(entry?.key ?? '');
+  const [value, setValue] = useState(entry?.value ?? '');
+  const { error, isBusy, submit } = useSubmit();
+  const isJson = isJsonValue(value);
+  const set = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (!isJson) return;
+    void submit(() => call('PUT', `${path}/value`, { query: { key }, body: `{"value":${value}}` })).then(
+      (isDone) => {
+        if (!isDone) return;
+        onDone();
+        onClose();
+      },
+    );
+  };
+  return (
+    <Ask title="Set a key of the state" onClose={onClose}>
+      <form onSubmit={set}>
+        <p class="soft">Runs under way that have read it start over.</p>
+        {entry === undefined ? (
+          <KeyField value={key} onChange={setKey} />
+        ) : (
+          <code>
+            <Untrusted text={key} />
+          </code>
+        )}
+        <ValueField value={value} isJson={isJson} onChange={setValue} />
+        {error && <ErrorBanner error={error} />}
+        <div class="inline">
+          <button type="submit" class="button is-main" aria-disabled={!isJson || isBusy}>
+            Set
+          </button>
+          <button type="button" class="button is-plain" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Ask>
+  );
+}
+
+interface TextProps {
+  value: string;
+  onChange: (value: string) => void;
+}
+
+function KeyField({ value, onChange }: TextProps) {
+  return (
+    <div class="field">
+      <label for="state-key">Key</label>
+      <input
+        id="state-key"
+        class="input mono"
+        required
+        maxLength={128}
+        value={value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+    </div>
+  );
+}
+
+function ValueField({ value, isJson, onChange }: TextProps & { isJson: boolean }) {
+  return (
+    <div class="field">
+      <label for="state-value">Value</label>
+      <textarea
+        id="state-value"
+        class="area is-short"
+        spellcheck={false}
+        aria-invalid={!isJson}
+        value={value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+      <span class="hint">JSON but null; a text has its quotes</span>
+    </div>
+  );
+}
+
+function isJsonValue(text: string): boolean {
+  try {
+    return JSON.parse(text) !== null;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,204 @@
+import { useEffect, useState } from 'preact/hooks';
+import { CodeEditor } from '../../editor/code-editor.tsx';
+import { AskDiscard } from '../../forms/discard.tsx';
+import { Head, Section } from '../../frame.tsx';
+import { draftsMax, type KeptDraft, useDraft } from '../../page/drafts.ts';
+import { Act } from '../../parts/act.tsx';
+import { Banner, Loaded } from '../../parts/banner.tsx';
+import { Commands } from '../../parts/commands.tsx';
+import type { Resource } from '../../server/resource.ts';
+import { may } from '../../session/session.ts';
+import { Cost } from './cost.tsx';
+import { DeleteSchema } from './delete-schema.tsx';
+import { SchemaDisabled } from './schema-disabled.tsx';
+import {
+  noSample,
+  type SampleText,
+  type SchemaName,
+  schemaDraftKey,
+  schemaProblem,
+  type WrittenSchema,
+} from './schema-text.ts';
+import { type SchemaUses, useSchemaUses } from './schema-uses.ts';
+import { StoreDrawer } from './store.tsx';
+import { TrySample } from './try-sample.tsx';
+import { faultsOfSchema, type SchemaCheck, useSchemaCheck } from './use-schema-check.ts';
+import { UsedBy } from './used-by.tsx';
+
+export interface SchemaWorkshopProps extends SchemaName {
+  /** What is stored; of a new schema, what it begins as. */
+  current: WrittenSchema;
+  isNew: boolean;
+  onStored: () => void;
+}
+
+/** What is asked about before it is done. */
+type Asked = 'store' | 'delete' | 'discard';
+
+/** Where a schema is written, tried on a sample and stored. What is written outlives the screen. */
+export function SchemaWorkshop({ current, isNew, onStored, ...schema }: SchemaWorkshopProps) {
+  const { fleetId, kind, name } = schema;
+  const key = schemaDraftKey(fleetId, kind, name);
+  const draft = useDraft(key, current, isNew);
+  const sample = useDraft<SampleText>(`${key}#sample`, noSample);
+  const isReadOnly = !may('provision');
+  const { text } = draft.value;
+  const check = useSchemaCheck(fleetId, kind, { text, sample: sample.value.sample }, isReadOnly);
+  const uses = useSchemaUses(fleetId);
+  const [asked, setAsked] = useState<Asked | undefined>();
+  const [storedText, setStoredText] = useState<string | undefined>();
+  // Once the server has what was stored, nothing is left to be kept.
+  useEffect(() => {
+    if (!isNew && draft.isChanged && text === current.text) draft.discard();
+  }, [current.text, text]);
+  const stored = (): void => {
+    setAsked(undefined);
+    setStoredText(text);
+    onStored();
+  };
+  return (
+    <>
+      <Head
+        title={name}
+        beside={<SchemaMarks kind={kind} isNew={isNew} isDraft={draft.isChanged} />}
+        tools={<SchemaTools draft={draft} isNew={isNew} check={check} onAsk={setAsked} />}
+      />
+      <div class="body">
+        {text === storedText && !draft.isChanged && (
+          <Banner kind="good">It is stored, and holds from now on.</Banner>
+        )}
+        {!draft.isKept && (
+          <Banner kind="warn">
+            This is lost when you leave the screen: {draftsMax} drafts are kept already. Store or discard one.
+          </Banner>
+        )}
+        <SchemaDisabled {...schema} />
+        <div class="studio">
+          <Written {...schema} draft={draft} check={check} uses={uses} isReadOnly={isReadOnly} />
+          <aside aria-label="Try a sample">
+            <TrySample {...schema} sample={sample} check={check} isReadOnly={isReadOnly} />
+          </aside>
+        </div>
+      </div>
+      <Commands
+        command={['schema', 'put', kind, name, `${name}.json`, '--fleet', fleetId]}
+        request={{ method: 'PUT', path: `/fleets/${fleetId}/schemas/${kind}/${name}`, body: `@${name}.json` }}
+      />
+      <Question
+        {...schema}
+        asked={asked}
+        before={isNew ? undefined : current.text}
+        draft={draft}
+        uses={uses}
+        onClose={() => setAsked(undefined)}
+        onStored={stored}
+      />
+    </>
+  );
+}
+
+function SchemaMarks({ kind, isNew, isDraft }: { kind: string; isNew: boolean; isDraft: boolean }) {
+  return (
+    <span class="inline">
+      <span class="tag">{kind}</span>
+      {isNew && <span class="tag">not stored yet</span>}
+      {isDraft && <span class="hint">kept as a draft in this tab</span>}
+    </span>
+  );
+}
+
+interface SchemaToolsProps {
+  draft: KeptDraft<WrittenSchema>;
+  isNew: boolean;
+  check: SchemaCheck;
+  onAsk: (asked: Asked) => void;
+}
+
+function SchemaTools({ draft, isNew, check, onAsk }: SchemaToolsProps) {
+  const unless =
+    schemaProblem(draft.value) ??
+    (faultsOfSchema(check).length > 0 ? 'The server would refuse it: see below the schema.' : undefined) ??
+    (isNew || draft.isChanged ? undefined : 'Nothing has changed.');
+  return (
+    <>
+      {draft.isChanged && (
+        <button type="button" class="button is-plain" onClick={() => onAsk('discard')}>
+          Discard
+        </button>
+      )}
+      {!isNew && (
+        <Act scope="provision" kind="bad" onClick={() => onAsk('delete')}>
+          Delete
+        </Act>
+      )}
+      <Act scope="provision" kind="main" unless={unless} onClick={() => onAsk('store')}>
+        {isNew ? 'Store…' : 'Replace…'}
+      </Act>
+    </>
+  );
+}
+
+interface WrittenProps extends SchemaName {
+  draft: KeptDraft<WrittenSchema>;
+  check: SchemaCheck;
+  uses: Resource<SchemaUses>;
+  isReadOnly: boolean;
+}
+
+/** The schema itself, with what it costs and who relies on it. */
+function Written({ fleetId, kind, name, draft, check, uses, isReadOnly }: WrittenProps) {
+  const faults = faultsOfSchema(check);
+  return (
+    <div class="stack">
+      <CodeEditor
+        label={`JSON Schema ${name}`}
+        language="json"
+        text={draft.value.text}
+        isReadOnly={isReadOnly}
+        onChange={(text) => draft.change({ text })}
+        check={isReadOnly ? undefined : () => Promise.resolve(faults)}
+        checkKey={faults.map(({ msg }) => msg).join()}
+      />
+      <Cost check={check} isReadOnly={isReadOnly} />
+      <Section title="Used by">
+        <div class="below">
+          <Loaded resource={uses}>
+            {(known) => <UsedBy fleetId={fleetId} uses={known.get(`${kind}:${name}`) ?? []} />}
+          </Loaded>
+        </div>
+      </Section>
+    </div>
+  );
+}
+
+interface QuestionProps extends SchemaName {
+  asked: Asked | undefined;
+  /** What is stored now; undefined: nothing. */
+  before: string | undefined;
+  draft: KeptDraft<WrittenSchema>;
+  uses: Resource<SchemaUses>;
+  onClose: () => void;
+  onStored: () => void;
+}
+
+function Question({ asked, before, draft, uses, onClose, onStored, ...schema }: QuestionProps) {
+  const own = uses.value?.get(`${schema.kind}:${schema.name}`) ?? [];
+  if (asked === undefined) return null;
+  if (asked === 'delete') return <DeleteSchema {...schema} uses={own} onClose={onClose} />;
+  if (asked === 'discard')
+    return (
+      <AskDiscard onClose={onClose} onDiscard={draft.discard}>
+        What is stored stays as it is.
+      </AskDiscard>
+    );
+  return (
+    <StoreDrawer
+      {...schema}
+      before={before}
+      after={draft.value.text}
+      uses={own}
+      onClose={onClose}
+      onDone={onStored}
+    />
+  );
+}
