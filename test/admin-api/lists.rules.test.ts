@@ -43,8 +43,15 @@ const others: Record<string, string> = {
   to: '2099-01-01T00:00:00Z',
   token: 'bootstrap',
   outcome: 'dead',
+  book: 'traffic',
+  about: 'other',
   text: 'a',
   run: '1',
+};
+
+/** Likewise, where a filter of that name means something else. */
+const othersOf: Readonly<Record<string, Record<string, string>>> = {
+  'get /admin/v1/fleets/{fleet_id}/broadcasts/{broadcast_id}/mails': { state: 'acked' },
 };
 
 let server: TestServer;
@@ -55,8 +62,15 @@ let other: TestFleet;
 /** By operation of the document. */
 let lists: Record<string, Asked>;
 
+interface Filled {
+  deviceId: string;
+  /** A broadcast that was refused to each device, and one that was put into their mailboxes. */
+  broadcastId: string;
+  sentId: string;
+}
+
 /** A fleet that has at least three of whatever is listed, and a cursor of each list. */
-async function fill(filled: TestFleet): Promise<{ deviceId: string; broadcastId: string }> {
+async function fill(filled: TestFleet): Promise<Filled> {
   const devices = await Promise.all(
     ['n1', 'n2', 'n3'].map((name, at) =>
       filled.createDevice({ device_id: `DEVICE000${at}`, name, tags: ['g3', 'g4'] }),
@@ -94,13 +108,14 @@ async function fill(filled: TestFleet): Promise<{ deviceId: string; broadcastId:
     expect(status).toBe(202);
     broadcastId = String(body.broadcast_id);
   }
-  return { deviceId: device.deviceId, broadcastId };
+  const { body } = await server.admin('POST', `/fleets/${filled.fleetId}/broadcasts`, {
+    name: 'note',
+    to: { all: true },
+  });
+  return { deviceId: device.deviceId, broadcastId, sentId: String(body.broadcast_id) };
 }
 
-function listsOf(
-  { fleetId }: TestFleet,
-  { deviceId, broadcastId }: { deviceId: string; broadcastId: string },
-) {
+function listsOf({ fleetId }: TestFleet, { deviceId, broadcastId, sentId }: Filled) {
   const root = '/admin/v1';
   const of = `${root}/fleets/{fleet_id}`;
   const at = `/fleets/${fleetId}`;
@@ -117,6 +132,9 @@ function listsOf(
     [`get ${of}/claim-tokens`]: asked(`${at}/claim-tokens`),
     [`get ${of}/broadcasts`]: asked(`${at}/broadcasts`),
     [`get ${of}/broadcasts/{broadcast_id}/refusals`]: asked(`${at}/broadcasts/${broadcastId}/refusals`),
+    [`get ${of}/broadcasts/{broadcast_id}/mails`]: asked(`${at}/broadcasts/${sentId}/mails`, {
+      state: 'queued',
+    }),
     [`get ${of}/actions/{name}/runs`]: asked(`${at}/actions/act/runs`),
     [`get ${of}/actions/{name}/logs`]: asked(`${at}/actions/act/logs`),
     [`get ${of}/actions/{name}/state`]: asked(`${at}/actions/act/state`),
@@ -237,7 +255,9 @@ describe('a cursor belongs to its list', () => {
       const cursor = await nextOf(name, asked);
       const filters = queryOf(operation).filter((one) => one !== 'after' && one !== 'limit');
       for (const filter of filters) {
-        const value = ['fleet', 'fleet_id'].includes(filter) ? other.fleetId : others[filter];
+        const value = ['fleet', 'fleet_id'].includes(filter)
+          ? other.fleetId
+          : (othersOf[name] ?? others)[filter];
         expect(value, `a value for ${filter}`).toBeDefined();
         const query = { ...asked.query, [filter]: value ?? '' };
         await expectRefused(name, { ...asked, query }, cursor, `another ${filter}`);

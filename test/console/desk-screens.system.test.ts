@@ -79,13 +79,13 @@ it('the list of screens opens where there is no room for it, by keys too, and cl
   await using console = await ConsolePage.open(browser, server, { place: desk.fleet.fleetId });
   const { page } = console;
   await page.setViewportSize({ width: 360, height: 740 });
-  await page.getByRole('button', { name: 'Now', exact: true }).press('Enter');
+  await page.getByRole('button', { name: /^Now/ }).press('Enter');
   const link = page.getByRole('link', { name: 'Server', exact: true });
   await link.waitFor();
   expect(await console.violations()).toEqual([]);
   await page.keyboard.press('Escape');
   await link.waitFor({ state: 'hidden' });
-  await page.getByRole('button', { name: 'Now', exact: true }).press('Enter');
+  await page.getByRole('button', { name: /^Now/ }).press('Enter');
   await link.press('Enter');
   await page.getByRole('heading', { name: 'Server', exact: true }).waitFor();
   await link.waitFor({ state: 'hidden' });

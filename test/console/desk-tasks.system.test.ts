@@ -57,8 +57,8 @@ it('whoever did not take the mail of a broadcast is seen, and the mail with it',
   await button(page, 'waits in the mailbox 5').waitFor();
   await button(page, 'acknowledged 1').click();
   await page.getByRole('link', { name: 'DESK000001' }).waitFor();
-  await button(page, 'rejected 1').click();
-  await page.getByRole('link', { name: 'DESK000002 rejected' }).click();
+  await button(page, 'rejected by the device 1').click();
+  await page.getByRole('link', { name: 'DESK000002 rejected by the device' }).click();
   await page.waitForURL(/devices\/DESK000002\/mail\//);
   expect(console.faults).toEqual([]);
 });

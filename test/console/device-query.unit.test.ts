@@ -5,6 +5,7 @@ import { exactSpanText } from '../../src/console/server/clock.ts';
 it.each([
   ['', {}, []],
   ['Lamp', { name_prefix: 'Lamp' }, ['--name-prefix', 'Lamp']],
+  ['Lamp 4 tag:hall', { name_prefix: 'Lamp 4', tag: ['hall'] }, undefined],
   ['name:"Lamp 4" tag:hall tag:"floor 2"', { name_prefix: 'Lamp 4', tag: ['hall', 'floor 2'] }, undefined],
   ['state:offline', { state: 'offline' }, ['--state', 'offline']],
   ['state:disabled', { enabled: false }, ['--disabled']],
@@ -32,7 +33,7 @@ it('a mailbox that waits is found by the span that the first page links to', () 
   expect(parseDeviceQuery('waiting<10m').problems).toHaveLength(1);
 });
 
-it.each(['size:4', 'state:asleep', 'seen<soon', 'tag:', 'id:-', 'Lamp 4', 'enabled:maybe'])(
+it.each(['size:4', 'state:asleep', 'seen<soon', 'tag:', 'id:-', 'Lamp name:4', 'enabled:maybe'])(
   '%s is answered with a sentence rather than dropped',
   (text) => {
     expect(parseDeviceQuery(text).problems).toHaveLength(1);

@@ -47,7 +47,15 @@ function nodeOf(version: string): string {
 }
 
 beforeAll(async () => {
-  for (const name of ['.npmrc', 'package.json', 'package-lock.json', 'tsconfig.json', 'src', 'packaging'])
+  for (const name of [
+    '.npmrc',
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'src',
+    'clients',
+    'packaging',
+  ])
     cpSync(join(root, name), join(checkout, name), { recursive: true });
   const aliases = versions.map((version) => `node-${version}@npm:node@${version}`);
   const installed = await run('npm', ['install', '--no-save', '--prefix', nodes, ...aliases], nodes);

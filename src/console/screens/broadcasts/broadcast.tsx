@@ -144,7 +144,7 @@ function Pace({ broadcast, readAtMs }: { broadcast: BroadcastDocument; readAtMs:
     one.toLocaleString('en', { maximumFractionDigits: one < 10 ? 1 : 0 });
   const figures = [
     ['Queued', count(queued)],
-    ['Refused', count(refused)],
+    ['Not queued', count(refused)],
     ['Left', devices === null ? '–' : count(devices - done)],
     ['Rate', rate === undefined ? '–' : `${count(rate)}/s`],
     tookMs === undefined
@@ -157,7 +157,7 @@ function Pace({ broadcast, readAtMs }: { broadcast: BroadcastDocument; readAtMs:
         {figures.map(([name, figure]) => (
           <div key={name}>
             <span class="soft">{name}</span>
-            <span class={`figure ${name === 'Refused' && refused > 0 ? 'warn' : ''}`}>{figure}</span>
+            <span class={`figure ${name === 'Not queued' && refused > 0 ? 'warn' : ''}`}>{figure}</span>
           </div>
         ))}
       </div>

@@ -14,7 +14,7 @@ type State = BroadcastMailDocument['state'];
 const sentences: Readonly<Record<State, string>> = {
   queued: 'waits in the mailbox',
   delayed: 'waits for its time',
-  rejected: 'rejected',
+  rejected: 'rejected by the device',
   expired: 'expired',
   over_requeued: 'requeued too often',
   mailbox_full: 'mailbox full when it was due',

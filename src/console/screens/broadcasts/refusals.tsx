@@ -20,9 +20,9 @@ export function BroadcastRefusalList({ fleetId, path, broadcast }: OfBroadcastPr
   const { refused, reasons } = broadcast;
   const counts = Object.entries(reasons).filter(([, count]) => count > 0);
   return (
-    <Section title="Refusals by reason">
+    <Section title="Not queued, by reason">
       {refused === 0 ? (
-        <p class="empty">None: each device so far has got it.</p>
+        <p class="empty">None: the mail was put into the mailbox of each device so far.</p>
       ) : (
         <>
           <dl class="facts is-counts">

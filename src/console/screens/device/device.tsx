@@ -12,10 +12,10 @@ import { call } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { sendTo } from '../send/send-to.ts';
+import { DeviceProgram } from './device-program.tsx';
 import { Diagnosis } from './diagnosis.tsx';
 import { Facts } from './facts.tsx';
 import { Mailbox } from './mailbox.tsx';
-import { Program } from './program.tsx';
 import { LastRefusals } from './refusals.tsx';
 import { Rotate } from './rotate.tsx';
 import { Timeline } from './timeline.tsx';
@@ -52,7 +52,7 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
                 <div>
                   <Facts fleetId={fleetId} device={document} />
                   <LastRefusals path={path} />
-                  <Program fleetId={fleetId} deviceId={deviceId} />
+                  <DeviceProgram fleetId={fleetId} deviceId={deviceId} />
                 </div>
               </div>
             </>

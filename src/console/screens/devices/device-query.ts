@@ -27,16 +27,29 @@ function wordsOf(text: string): string[] {
 /** Reads the text of the query bar: filters that indexes answer, no more. */
 export function parseDeviceQuery(text: string): ParsedQuery {
   const query: ParsedQuery = { filter: {}, flags: [], problems: [] };
+  const bare: string[] = [];
   for (const word of wordsOf(text)) {
     const [, key = '', operator = '', value = ''] = /^([a-z]+)([:<>])(.*)$/s.exec(word) ?? ['', '', '', word];
-    const problem = operator === '' ? takeName(query, word) : takeFilter(query, key, operator, value);
-    if (problem !== undefined) query.problems.push(problem);
+    // Words without a filter are one name, as a person types it: Lamp 4.
+    if (operator === '') bare.push(word);
+    else {
+      const problem = takeFilter(query, key, operator, value);
+      if (problem !== undefined) query.problems.push(problem);
+    }
   }
+  const problem = bare.length === 0 ? undefined : takeName(query, bare.join(' '));
+  if (problem !== undefined) query.problems.push(problem);
   return query;
 }
 
+/** The whole text as the beginning of an id, if it can be one: what finds no name may find an id. */
+export function asIdPrefix(text: string): string | undefined {
+  const word = text.trim();
+  return /^[A-Za-z0-9]{1,9}$/.test(word) ? word : undefined;
+}
+
 function takeName({ filter, flags }: ParsedQuery, value: string): string | undefined {
-  if (filter.name_prefix !== undefined) return `“${value}”: names with spaces go in quotes, name:"Lamp 4".`;
+  if (filter.name_prefix !== undefined) return `“${value}”: one name at a time.`;
   filter.name_prefix = value;
   flags.push('--name-prefix', value);
   return undefined;

@@ -34,7 +34,7 @@ export function DeviceTable({ fleetId, items, ids, cursor, onIds }: DeviceTableP
             <th>Name</th>
             <th class="less">Tags</th>
             <th class="number">Mail</th>
-            <th class="number less">Head since</th>
+            <th class="number less">First waits since</th>
             <th class="number less">Last seen</th>
             <th class="less">From</th>
           </tr>

@@ -11,10 +11,10 @@ import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { call, type Query } from '../../server/client.ts';
+import { type Resource, useResource } from '../../server/resource.ts';
 import { Bulk } from './bulk.tsx';
-import { parseDeviceQuery } from './device-query.ts';
+import { asIdPrefix, parseDeviceQuery } from './device-query.ts';
 import { DeviceTable } from './device-table.tsx';
 import { Export } from './export.tsx';
 import { Import } from './import.tsx';
@@ -22,6 +22,28 @@ import { NewDeviceDrawer } from './new-device.tsx';
 import { QueryBar } from './query-bar.tsx';
 
 const pageDevices = 100;
+const everySeconds = 15;
+
+/** The page of devices that the address asks for; what is the beginning of no name but of an id finds those. */
+function useDevicePage(fleetId: string, path: string): Resource<ListDocument<DeviceDocument>> {
+  const text = search.value.get('q') ?? '';
+  const after = search.value.get('after') ?? '';
+  const { filter, problems } = useMemo(() => parseDeviceQuery(text), [text]);
+  const read = (query: Query, signal: AbortSignal): Promise<ListDocument<DeviceDocument>> =>
+    call('GET', path, { query, signal });
+  return useResource(
+    problems.length > 0 ? undefined : `${path}?${text}&${after}`,
+    async (signal) => {
+      const page = await read({ ...filter, after, limit: pageDevices }, signal);
+      const id = page.items.length > 0 || after !== '' ? undefined : asIdPrefix(text);
+      if (id !== undefined && (await read({ id_prefix: id, limit: 1 }, signal)).items.length > 0) {
+        go(href([fleetId, 'devices'], { q: `id:${id}` }), { replace: true });
+      }
+      return page;
+    },
+    everySeconds,
+  );
+}
 
 /** The devices of a fleet: found by what indexes answer, and changed together. */
 export function DevicesScreen({ fleetId }: { fleetId: string }) {
@@ -30,12 +52,7 @@ export function DevicesScreen({ fleetId }: { fleetId: string }) {
   const { filter, flags, problems } = useMemo(() => parseDeviceQuery(text), [text]);
   const [asked, setAsked] = useState<'new' | 'import' | undefined>();
   const path = `/fleets/${fleetId}/devices`;
-  const list = useResource(problems.length > 0 ? undefined : `${path}?${text}&${after}`, (signal) =>
-    call<ListDocument<DeviceDocument>>('GET', path, {
-      query: { ...filter, after, limit: pageDevices },
-      signal,
-    }),
-  );
+  const list = useDevicePage(fleetId, path);
   useKeys({ r: list.refresh, n: () => setAsked('new') });
   return (
     <>

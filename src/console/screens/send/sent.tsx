@@ -59,7 +59,10 @@ export function BroadcastSent({ fleetId, broadcast }: { fleetId: string; broadca
       <p role="status">
         {state}: {queued.toLocaleString('en')} queued
         {devices !== null && ` of ${devices.toLocaleString('en')}`}
-        {refused > 0 && `, ${refused.toLocaleString('en')} refused`}
+        {refused > 0 && `, ${refused.toLocaleString('en')} not queued`}.{' '}
+        <a class="link" href={href([fleetId, 'broadcasts', broadcast.broadcast_id])}>
+          See what becomes of it
+        </a>
       </p>
       {isEnded && refused > 0 && <BroadcastRefusals path={`${path}/refusals`} fleetId={fleetId} />}
     </>

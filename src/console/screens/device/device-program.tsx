@@ -9,7 +9,7 @@ const programs = { python, typescript };
 type Language = keyof typeof programs;
 
 /** The first program of a device, with its own ids: the twelve lines of the quickstart. Its secret is not known here. */
-export function Program({ fleetId, deviceId }: { fleetId: string; deviceId: string }) {
+export function DeviceProgram({ fleetId, deviceId }: { fleetId: string; deviceId: string }) {
   const [language, setLanguage] = useState<Language>('python');
   const text = programs[language]
     .replaceAll('ORCHARD1', fleetId)
