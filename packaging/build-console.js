@@ -7,8 +7,8 @@ import { build } from 'esbuild';
 /** Files that the console has as texts: what authors of actions import, and the first program of a device. */
 const texts = {
   'fleetpost:action-api': 'src/features/actions/pool/api.ts',
-  'fleetpost:device.py': 'clients/quickstart/device.py',
-  'fleetpost:device.mjs': 'clients/quickstart/device.mjs',
+  'fleetpost:pump.py': 'clients/quickstart/pump.py',
+  'fleetpost:pump.mjs': 'clients/quickstart/pump.mjs',
 };
 const asTexts = {
   name: 'texts',

@@ -18,8 +18,8 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 it.each([
-  ['device.mjs', 'node', 'dist/device.mjs'],
-  ['device.py', 'python3', 'clients/python/fleetpost.py'],
+  ['pump.mjs', 'node', 'dist/device.mjs'],
+  ['pump.py', 'python3', 'clients/python/fleetpost.py'],
 ])(
   'the program of the quickstart, %s, sends its datapoint and handles its mail',
   async (file, program, client) => {

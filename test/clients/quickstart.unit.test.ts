@@ -4,8 +4,8 @@ import { expect, it } from 'vitest';
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 it.each([
-  ['device.mjs', 'docs/devices/typescript.md'],
-  ['device.py', 'clients/python/README.md'],
+  ['pump.mjs', 'docs/devices/typescript.md'],
+  ['pump.py', 'clients/python/README.md'],
 ])('the twelve lines of clients/quickstart/%s are in the quickstart and in %s', (file, page) => {
   const lines = read(`clients/quickstart/${file}`);
   expect(lines.trimEnd().split('\n')).toHaveLength(12);

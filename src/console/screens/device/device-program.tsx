@@ -1,5 +1,5 @@
-import typescript from 'fleetpost:device.mjs';
-import python from 'fleetpost:device.py';
+import typescript from 'fleetpost:pump.mjs';
+import python from 'fleetpost:pump.py';
 import { useState } from 'preact/hooks';
 import { Section } from '../../frame.tsx';
 import { Choice } from '../../parts/choice.tsx';

@@ -1,10 +1,10 @@
 /** The twelve lines of the quickstart, as the build puts them in. */
-declare module 'fleetpost:device.py' {
+declare module 'fleetpost:pump.py' {
   const text: string;
   export default text;
 }
 
-declare module 'fleetpost:device.mjs' {
+declare module 'fleetpost:pump.mjs' {
   const text: string;
   export default text;
 }
