@@ -11,7 +11,7 @@ import {
   time,
   wordOf,
 } from './document.ts';
-import { mailSettings } from './mail.ts';
+import { mailSettings, mailStates } from './mail.ts';
 
 const target = Type.Object(
   {
@@ -75,21 +75,11 @@ export const broadcastDocument = Type.Object({
 });
 export type BroadcastDocument = Static<typeof broadcastDocument>;
 
-/** As in `broadcastMailStates`, which the compiler holds against this. */
-const mailState = wordOf(
-  [
-    'delayed',
-    'queued',
-    'acked',
-    'rejected',
-    'expired',
-    'withdrawn',
-    'over_requeued',
-    'mailbox_full',
-    'unknown',
-  ],
-  { description: 'Unknown: it went with its device, or its receipt is no longer retained.' },
-);
+/** Of a mail whose receipt may be gone. */
+export const broadcastMailStates = [...mailStates, 'unknown'] as const;
+const mailState = wordOf([...broadcastMailStates], {
+  description: 'Unknown: it went with its device, or its receipt is no longer retained.',
+});
 
 /** What became of the mail of a broadcast on one device. */
 export const broadcastMailDocument = Type.Object({
@@ -100,7 +90,7 @@ export const broadcastMailDocument = Type.Object({
 export type BroadcastMailDocument = Static<typeof broadcastMailDocument>;
 
 export const broadcastMailQuery = Type.Object({
-  state: repeatedParameter(mailState, 9, 'The mail is in any of these states.'),
+  state: repeatedParameter(mailState, broadcastMailStates.length, 'The mail is in any of these states.'),
   after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
   limit: pageLimit,
 });

@@ -29,20 +29,23 @@ export const sentMailDocument = Type.Object({
 });
 export type SentMailDocument = Static<typeof sentMailDocument>;
 
+/** What may have become of a mail, as its receipt tells it. */
+export const mailStates = [
+  'delayed',
+  'queued',
+  'acked',
+  'rejected',
+  'expired',
+  'withdrawn',
+  'over_requeued',
+  'mailbox_full',
+] as const;
+
 export const receiptDocument = Type.Object({
   mail_id: Type.String(),
   device_id: deviceId,
   name: Type.String(),
-  state: Type.Enum([
-    'delayed',
-    'queued',
-    'acked',
-    'rejected',
-    'expired',
-    'withdrawn',
-    'over_requeued',
-    'mailbox_full',
-  ]),
+  state: Type.Enum([...mailStates]),
   deliver_at: nullable('string', { description: 'Only of delayed mail.' }),
   queued_at: nullable('string', { description: 'When the mailbox accepted it.' }),
   expires_at: nullable('string', { description: 'Only of queued mail.' }),

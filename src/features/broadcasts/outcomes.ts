@@ -4,19 +4,8 @@ import type { BroadcastMail } from '../../domain/mail/broadcast.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Shard } from '../../domain/shard.ts';
 
-export const broadcastMailStates = [
-  'delayed',
-  'queued',
-  'acked',
-  'rejected',
-  'expired',
-  'withdrawn',
-  'over_requeued',
-  'mailbox_full',
-  'unknown',
-] as const satisfies BroadcastMail['state'][];
-
-export type BroadcastMailCounts = Record<BroadcastMail['state'], number>;
+/** How many there are of each state, without those of which there is none. */
+export type BroadcastMailCounts = ReadonlyMap<BroadcastMail['state'], number>;
 
 /** Mails per read of one shard: a millisecond or two of this thread. */
 const readMax = 256;
@@ -63,15 +52,13 @@ export class BroadcastOutcomes {
   }
 
   async #count(broadcast: Buffer): Promise<BroadcastMailCounts> {
-    const counts = Object.fromEntries(
-      broadcastMailStates.map((state) => [state, 0]),
-    ) as unknown as BroadcastMailCounts;
+    const counts = new Map<BroadcastMail['state'], number>();
     for (const { mail } of this.#shards) {
       let after: string | null = '';
       while (after !== null) {
         await this.#budget.take();
         const page: Page<BroadcastMail> = await mail.ofBroadcast(broadcast, after, readMax);
-        for (const { state } of page.items) counts[state] += 1;
+        for (const { state } of page.items) counts.set(state, (counts.get(state) ?? 0) + 1);
         after = page.next;
       }
     }

@@ -10,9 +10,11 @@ import {
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import {
   type BroadcastDocument,
+  type BroadcastOutcomesDocument,
   broadcastDocument,
   broadcastMailDocument,
   broadcastMailQuery,
+  broadcastMailStates,
   broadcastOutcomesDocument,
   broadcastRefusalDocument,
   type NewBroadcastBody,
@@ -24,7 +26,7 @@ import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts'
 import { formatUuid } from '../../core/uuid.ts';
 import { emptyPayload, isEmpty } from '../../declarations/schemas/payload.ts';
 import { broadcastKeyOf } from './control.ts';
-import { BroadcastOutcomes, broadcastMailStates } from './outcomes.ts';
+import { BroadcastOutcomes } from './outcomes.ts';
 import type { BroadcastStatus, BroadcastTarget } from './service.ts';
 
 const quote = 0x22;
@@ -262,7 +264,9 @@ const countOutcomes =
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const [, id] = broadcastKeyOf(fleetId, params.broadcast_id);
     await broadcasts.get(fleetId, params.broadcast_id);
-    return outcomes.count(id);
+    const counts = await outcomes.count(id);
+    const all = broadcastMailStates.map((state) => [state, counts.get(state) ?? 0]);
+    return Object.fromEntries(all) as BroadcastOutcomesDocument;
   };
 
 const changes = {

@@ -15,6 +15,11 @@ import { fields, listText, print } from '../../output.ts';
 import { deleteFleet } from './fleet-delete.ts';
 import { type FleetSettings, settingsDocument, withFleetSettings } from './fleet-settings.ts';
 
+/** The limits that are its own have a line that says so; `own` alone would not. */
+function fleetText({ own, ...fleet }: FleetDocument): string {
+  return fields({ ...fleet, limits_of_its_own: own.length === 0 ? 'none' : own });
+}
+
 /** Adds a command on one fleet, given as argument or, as all other commands have it, as `--fleet`. */
 function oneFleetCommand<O extends ConnectionOptions>(
   group: Command,
@@ -46,7 +51,7 @@ export function addFleetCommands(program: Command): void {
   ).action(async (options: ConnectionOptions & FleetSettings & { id?: string }) => {
     const json = { fleet_id: options.id, ...settingsDocument(options) };
     const fleet = await connect(options).request<FleetDocument>('POST', '/fleets', { json });
-    print(options, fleet, fields(fleet));
+    print(options, fleet, fleetText(fleet));
   });
 
   withFleetSettings(
@@ -60,14 +65,14 @@ export function addFleetCommands(program: Command): void {
           throw new OperatorError('Nothing to change: give an option, see --help.');
         }
         const fleet = await connect(options).request<FleetDocument>('PATCH', path, { json });
-        print(options, fleet, fields(fleet));
+        print(options, fleet, fleetText(fleet));
       },
     ),
   );
 
   oneFleetCommand(group, 'show', 'show a fleet with its effective limits', async (path, options) => {
     const fleet = await connect(options).request<FleetDocument>('GET', path);
-    print(options, fleet, fields(fleet));
+    print(options, fleet, fleetText(fleet));
   });
 
   withListOptions(clientCommand(group, 'list', 'list all fleets')).action(
