@@ -1,4 +1,4 @@
-import { go, href } from '../../page/router.ts';
+import { addressFilter, FilterSelect, FilterText } from '../../lists/filters.tsx';
 
 const books = [
   ['', 'all books'],
@@ -16,46 +16,21 @@ const spans = [
 
 /** Which entries are listed: the address is the state. */
 export function AuditFilters({ fleetId, parameters }: { fleetId: string; parameters: URLSearchParams }) {
-  const value = (name: string): string => parameters.get(name) ?? '';
-  const set = (name: string, changed: string): void => {
-    const { after: _, ...others } = Object.fromEntries(parameters);
-    go(href([fleetId, 'access', 'audit'], { ...others, [name]: changed }), { replace: true });
-  };
-  const choice = (name: string, label: string, options: readonly (readonly [string, string])[]) => (
-    <select
-      class="select"
-      aria-label={label}
-      value={value(name)}
-      onChange={({ currentTarget }) => set(name, currentTarget.value)}
-    >
-      {options.map(([one, text]) => (
-        <option key={one} value={one}>
-          {text}
-        </option>
-      ))}
-    </select>
-  );
-  const field = (name: string, label: string, lengthMax: number) => (
-    <input
-      class="input"
-      aria-label={label}
-      placeholder={label}
-      value={value(name)}
-      maxLength={lengthMax}
-      spellcheck={false}
-      onChange={({ currentTarget }) => set(name, currentTarget.value.trim())}
-    />
-  );
+  const of = (name: string) => addressFilter([fleetId, 'access', 'audit'], parameters, name);
   return (
     <div class="filters">
-      {choice('fleet', 'Fleet', [
-        ['', 'the whole server'],
-        [fleetId, `this fleet, ${fleetId}`],
-      ])}
-      {choice('book', 'Book', books)}
-      {choice('since', 'Since', spans)}
-      {field('about', 'About: id or name', 256)}
-      {field('token', 'By: id of a token', 36)}
+      <FilterSelect
+        label="Fleet"
+        options={[
+          ['', 'the whole server'],
+          [fleetId, `this fleet, ${fleetId}`],
+        ]}
+        {...of('fleet')}
+      />
+      <FilterSelect label="Book" options={books} {...of('book')} />
+      <FilterSelect label="Since" options={spans} {...of('since')} />
+      <FilterText label="About: id or name" lengthMax={256} {...of('about')} />
+      <FilterText label="By: id of a token" lengthMax={36} {...of('token')} />
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { FilterText } from '../../lists/filters.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
@@ -61,23 +62,13 @@ interface LogFilterProps {
 function LogFilter({ text, device, onText, onDevice, children }: LogFilterProps) {
   return (
     <div class="filters">
-      <input
-        class="input"
-        aria-label="Text in it"
-        placeholder="Text in it"
-        value={text}
-        maxLength={1_000}
-        spellcheck={false}
-        onChange={({ currentTarget }) => onText(currentTarget.value)}
-      />
-      <input
-        class="input mono"
-        aria-label="Device id"
-        placeholder="Device id"
+      <FilterText label="Text in it" value={text} lengthMax={1_000} onChange={onText} />
+      <FilterText
+        label="Device id"
         value={device}
-        maxLength={10}
-        spellcheck={false}
-        onChange={({ currentTarget }) => onDevice(currentTarget.value.trim())}
+        lengthMax={10}
+        isMono
+        onChange={(typed) => onDevice(typed.trim())}
       />
       {children}
     </div>

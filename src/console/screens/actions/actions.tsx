@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { ActionDocument } from '../../../contract/action.ts';
 import type { ListDocument } from '../../../contract/document.ts';
+import { AskName } from '../../forms/ask-name.tsx';
 import { Head } from '../../frame.tsx';
 import { beginDraft, draftKeys, draftsMax } from '../../page/drafts.ts';
 import { useKeys } from '../../page/keys.ts';
@@ -9,7 +10,6 @@ import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { Ask } from '../../parts/dialogs.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { ActionTable } from './action-table.tsx';
@@ -124,47 +124,20 @@ interface NewActionProps {
 }
 
 function NewAction({ fleetId, items, onClose }: NewActionProps) {
-  const [name, setName] = useState('');
-  const [wrong, setWrong] = useState<string | undefined>();
-  const open = (event: SubmitEvent): void => {
-    event.preventDefault();
+  const open = (name: string): string | undefined => {
     const isThere = items.some((action) => action.name === name);
     if (!isThere && !beginDraft(actionDraftKey(fleetId, name), newAction))
-      setWrong(`${draftsMax} drafts are kept in this tab: deploy or discard one first.`);
-    else {
-      onClose();
-      go(href([fleetId, 'actions', name]));
-    }
+      return `${draftsMax} drafts are kept in this tab: deploy or discard one first.`;
+    onClose();
+    go(href([fleetId, 'actions', name]));
+    return undefined;
   };
   return (
-    <Ask title="New action" onClose={onClose}>
-      <form onSubmit={open}>
-        <div class="field">
-          <label for="new-action">Name</label>
-          <input
-            id="new-action"
-            class="input"
-            required
-            maxLength={255}
-            pattern="[A-Za-z0-9_\-]+"
-            title="Letters, digits, _ and -"
-            autocomplete="off"
-            spellcheck={false}
-            value={name}
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-          />
-          <span class="hint">Letters, digits, _ and -. It stays: versions, log and state are under it.</span>
-        </div>
-        {wrong && <p class="wrong">{wrong}</p>}
-        <div class="inline">
-          <button type="submit" class="button is-main">
-            Write it
-          </button>
-          <button type="button" class="button is-plain" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </form>
-    </Ask>
+    <AskName
+      title="New action"
+      hint="Letters, digits, _ and -. It stays: versions, log and state are under it."
+      onName={open}
+      onClose={onClose}
+    />
   );
 }

@@ -12,7 +12,8 @@ import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { spanText } from '../../server/clock.ts';
-import { type Resource, useResource } from '../../server/resource.ts';
+import { useBroadcast } from '../../server/followed-broadcast.ts';
+import type { Resource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { BroadcastMark } from './broadcast-state.tsx';
 import { targetText } from './broadcasts.tsx';
@@ -24,16 +25,7 @@ import { Turns } from './turns.tsx';
 /** One broadcast: how far and how fast it is, whom it did not reach and why; pause, resume, cancel. */
 export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; broadcastId: string }) {
   const path = `/fleets/${fleetId}/broadcasts/${encodeURIComponent(broadcastId)}`;
-  const [isEnded, setEnded] = useState(false);
-  const broadcast = useResource(
-    path,
-    async (signal) => {
-      const document = await call<BroadcastDocument>('GET', path, { signal });
-      setEnded(document.ended_at !== null);
-      return document;
-    },
-    isEnded ? undefined : 1,
-  );
+  const { broadcast, isEnded } = useBroadcast(path);
   return (
     <>
       <BroadcastHead fleetId={fleetId} path={path} resource={broadcast} />

@@ -1,4 +1,4 @@
-import { go, href } from '../../page/router.ts';
+import { addressFilter, FilterSelect, FilterText } from '../../lists/filters.tsx';
 
 const reasons = [
   ['', 'all reasons'],
@@ -16,42 +16,13 @@ const spans = [
 
 /** Which letters are listed: the address is the state. */
 export function LetterFilters({ fleetId, parameters }: { fleetId: string; parameters: URLSearchParams }) {
-  const value = (name: string): string => parameters.get(name) ?? '';
-  const set = (name: string, changed: string): void => {
-    const { after: _, ...others } = Object.fromEntries(parameters);
-    go(href([fleetId, 'dead-letters'], { ...others, [name]: changed }), { replace: true });
-  };
-  const choice = (name: string, label: string, options: readonly (readonly [string, string])[]) => (
-    <select
-      class="select"
-      aria-label={label}
-      value={value(name)}
-      onChange={({ currentTarget }) => set(name, currentTarget.value)}
-    >
-      {options.map(([one, text]) => (
-        <option key={one} value={one}>
-          {text}
-        </option>
-      ))}
-    </select>
-  );
-  const field = (name: string, label: string, lengthMax: number) => (
-    <input
-      class="input"
-      aria-label={label}
-      placeholder={label}
-      value={value(name)}
-      maxLength={lengthMax}
-      spellcheck={false}
-      onChange={({ currentTarget }) => set(name, currentTarget.value.trim())}
-    />
-  );
+  const of = (name: string) => addressFilter([fleetId, 'dead-letters'], parameters, name);
   return (
     <div class="filters">
-      {choice('reason', 'Reason', reasons)}
-      {choice('since', 'Since', spans)}
-      {field('name', 'Name of the mail', 255)}
-      {field('device', 'Device id', 10)}
+      <FilterSelect label="Reason" options={reasons} {...of('reason')} />
+      <FilterSelect label="Since" options={spans} {...of('since')} />
+      <FilterText label="Name of the mail" lengthMax={255} {...of('name')} />
+      <FilterText label="Device id" lengthMax={10} {...of('device')} />
     </div>
   );
 }

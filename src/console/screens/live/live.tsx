@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { Head } from '../../frame.tsx';
+import { FilterSelect, FilterText } from '../../lists/filters.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';
 import { Banner } from '../../parts/banner.tsx';
@@ -13,7 +14,12 @@ import type { StreamedRecord } from '../../server/record-stream.ts';
 /** More are read by nobody; the server says how many it has skipped. */
 const recordsPerSecondMax = 500;
 
-const kinds = ['datapoint', 'message', 'receipt'];
+const kinds = [
+  ['', 'all kinds'],
+  ['datapoint', 'datapoint'],
+  ['message', 'message'],
+  ['receipt', 'receipt'],
+] as const;
 
 interface LiveFilter {
   kind: string;
@@ -137,45 +143,17 @@ const spans = [
 function LiveFilters({ fleetId, filter }: { fleetId: string; filter: LiveFilter }) {
   const set = (changed: Partial<LiveFilter>): void =>
     go(href([fleetId, 'live'], { ...filter, ...changed }), { replace: true });
-  const field = (name: 'schema' | 'device' | 'text', label: string, isMono = false) => (
-    <input
-      class={`input ${isMono ? 'mono' : ''}`}
-      aria-label={label}
-      placeholder={label}
-      value={filter[name]}
-      maxLength={255}
-      spellcheck={false}
-      onChange={({ currentTarget }) => set({ [name]: currentTarget.value.trim() })}
-    />
-  );
+  const of = (name: keyof LiveFilter) => ({
+    value: filter[name],
+    onChange: (value: string): void => set({ [name]: value.trim() }),
+  });
   return (
     <div class="filters">
-      <select
-        class="select"
-        aria-label="Kind"
-        value={filter.kind}
-        onChange={({ currentTarget }) => set({ kind: currentTarget.value })}
-      >
-        <option value="">all kinds</option>
-        {kinds.map((kind) => (
-          <option key={kind}>{kind}</option>
-        ))}
-      </select>
-      {field('schema', 'Schema')}
-      {field('device', 'Device id', true)}
-      {field('text', 'Text in it')}
-      <select
-        class="select"
-        aria-label="Since"
-        value={filter.since}
-        onChange={({ currentTarget }) => set({ since: currentTarget.value })}
-      >
-        {spans.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </select>
+      <FilterSelect label="Kind" options={kinds} {...of('kind')} />
+      <FilterText label="Schema" lengthMax={255} {...of('schema')} />
+      <FilterText label="Device id" lengthMax={255} isMono {...of('device')} />
+      <FilterText label="Text in it" lengthMax={255} {...of('text')} />
+      <FilterSelect label="Since" options={spans} {...of('since')} />
     </div>
   );
 }

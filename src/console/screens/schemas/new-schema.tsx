@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Ask } from '../../parts/dialogs.tsx';
+import { AskName } from '../../forms/ask-name.tsx';
 import type { SchemaKindName } from './schema-text.ts';
 
 export interface NewSchemaProps {
@@ -16,57 +16,29 @@ const kinds = [
 
 /** Asks of which kind and name a new schema is. */
 export function NewSchema({ onClose, onName }: NewSchemaProps) {
-  const [name, setName] = useState('');
   const [kind, setKind] = useState<SchemaKindName>('datapoint');
-  const [wrong, setWrong] = useState<string | undefined>();
-  const begin = (event: SubmitEvent): void => {
-    event.preventDefault();
-    setWrong(onName(kind, name));
-  };
   return (
-    <Ask title="New schema" onClose={onClose}>
-      <form onSubmit={begin}>
-        <div class="field">
-          <label for="new-schema">Name</label>
-          <input
-            id="new-schema"
-            class="input"
-            required
-            maxLength={255}
-            pattern="[A-Za-z0-9_\-]+"
-            title="Letters, digits, _ and -"
-            autocomplete="off"
-            spellcheck={false}
-            value={name}
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-          />
-          <span class="hint">Letters, digits, _ and -, as devices name it in their requests</span>
-        </div>
-        <div class="field">
-          <label for="new-schema-kind">Kind</label>
-          <select
-            id="new-schema-kind"
-            class="select"
-            value={kind}
-            onChange={({ currentTarget }) => setKind(currentTarget.value as SchemaKindName)}
-          >
-            {kinds.map(([one, text]) => (
-              <option key={one} value={one}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </div>
-        {wrong && <p class="wrong">{wrong}</p>}
-        <div class="inline">
-          <button type="submit" class="button is-main">
-            Write it
-          </button>
-          <button type="button" class="button is-plain" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </form>
-    </Ask>
+    <AskName
+      title="New schema"
+      hint="Letters, digits, _ and -, as devices name it in their requests"
+      onName={(name) => onName(kind, name)}
+      onClose={onClose}
+    >
+      <div class="field">
+        <label for="new-schema-kind">Kind</label>
+        <select
+          id="new-schema-kind"
+          class="select"
+          value={kind}
+          onChange={({ currentTarget }) => setKind(currentTarget.value as SchemaKindName)}
+        >
+          {kinds.map(([one, text]) => (
+            <option key={one} value={one}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </div>
+    </AskName>
   );
 }

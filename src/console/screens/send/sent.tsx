@@ -1,10 +1,10 @@
-import { useState } from 'preact/hooks';
 import type { BroadcastDocument, BroadcastRefusalDocument } from '../../../contract/broadcast.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import type { SentMailDocument } from '../../../contract/mail.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { call } from '../../server/client.ts';
+import { useBroadcast } from '../../server/followed-broadcast.ts';
 import { useResource } from '../../server/resource.ts';
 import { MailLife, useReceipt } from '../mail/mail-life.tsx';
 
@@ -36,17 +36,8 @@ export function MailSent({ fleetId, deviceId, mail }: MailSentProps) {
 
 /** How far a broadcast is that was just started. */
 export function BroadcastSent({ fleetId, broadcast }: { fleetId: string; broadcast: BroadcastDocument }) {
-  const [isEnded, setEnded] = useState(false);
   const path = `/fleets/${fleetId}/broadcasts/${broadcast.broadcast_id}`;
-  const current = useResource(
-    path,
-    async (signal) => {
-      const document = await call<BroadcastDocument>('GET', path, { signal });
-      setEnded(document.ended_at !== null);
-      return document;
-    },
-    isEnded ? undefined : 1,
-  );
+  const { broadcast: current, isEnded } = useBroadcast(path);
   const { state, devices, queued, refused } = current.value ?? broadcast;
   return (
     <>

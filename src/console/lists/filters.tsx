@@ -1,0 +1,60 @@
+import { go, href } from '../page/router.ts';
+
+export interface FilterSelectProps {
+  label: string;
+  value: string;
+  options: readonly (readonly [string, string])[];
+  onChange: (value: string) => void;
+}
+
+/** A filter that is one of a few. */
+export function FilterSelect({ label, value, options, onChange }: FilterSelectProps) {
+  return (
+    <select
+      class="select"
+      aria-label={label}
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+    >
+      {options.map(([one, text]) => (
+        <option key={one} value={one}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+export interface FilterTextProps {
+  label: string;
+  value: string;
+  lengthMax: number;
+  isMono?: boolean;
+  onChange: (text: string) => void;
+}
+
+/** A filter that is typed; it holds once the field is left or Enter pressed. */
+export function FilterText({ label, value, lengthMax, isMono = false, onChange }: FilterTextProps) {
+  return (
+    <input
+      class={isMono ? 'input mono' : 'input'}
+      aria-label={label}
+      placeholder={label}
+      value={value}
+      maxLength={lengthMax}
+      spellcheck={false}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+    />
+  );
+}
+
+/** What a filter of a list needs whose state is the address: another value begins the list anew. */
+export function addressFilter(place: readonly string[], parameters: URLSearchParams, name: string) {
+  return {
+    value: parameters.get(name) ?? '',
+    onChange: (value: string): void => {
+      const { after: _, ...others } = Object.fromEntries(parameters);
+      go(href(place, { ...others, [name]: value.trim() }), { replace: true });
+    },
+  };
+}
