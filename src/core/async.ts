@@ -263,3 +263,51 @@ export class EventLoopBudget {
     while (performance.now() - this.#sinceMs > turnMsMax) await this.#next.run();
   }
 }
+
+export interface CostCacheOptions {
+  /** A value is reused for this long, or for so many times as long as finding it took, whichever is longer. */
+  freshMs: number;
+  freshPerCost: number;
+  /** Values kept; beyond it the oldest one goes. */
+  max: number;
+}
+
+/** A value, and when it was begun to be found. */
+export interface CostlyValue<T> {
+  value: Promise<T>;
+  atMs: number;
+}
+
+/**
+ * Values that are costly to find: who asks meanwhile or soon after shares one, so that whoever polls takes a bounded
+ * share of this thread. A failure is kept for nobody.
+ */
+export class CostCache<T> {
+  readonly #options: CostCacheOptions;
+  readonly #kept = new Map<string, CostlyValue<T> & { freshUntilMs: number }>();
+
+  constructor(options: CostCacheOptions) {
+    this.#options = options;
+  }
+
+  get(key: string, find: () => Promise<T>): CostlyValue<T> {
+    const known = this.#kept.get(key);
+    if (known !== undefined && Date.now() < known.freshUntilMs) return known;
+    const { freshMs, freshPerCost, max } = this.#options;
+    const atMs = Date.now();
+    const found = { value: find(), atMs, freshUntilMs: Number.POSITIVE_INFINITY };
+    found.value.then(
+      () => {
+        found.freshUntilMs = Date.now() + Math.max(freshMs, freshPerCost * (Date.now() - atMs));
+      },
+      () => {
+        if (this.#kept.get(key) === found) this.#kept.delete(key);
+      },
+    );
+    this.#kept.delete(key);
+    this.#kept.set(key, found);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > max && oldest !== undefined) this.#kept.delete(oldest);
+    return found;
+  }
+}

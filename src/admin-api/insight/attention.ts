@@ -135,7 +135,7 @@ const showAttention =
     const { stuckSeconds } = config.settings.current;
     const nowMs = Date.now();
     const [stuck, letters, ownActions, ownForwarders, ownConsumers] = await Promise.all([
-      counts.waiting(fleetId, stuckBeforeMs(config)).devices,
+      counts.waiting(fleetId, stuckBeforeMs(config)).value,
       countLetters(context, fleetId, nowMs),
       actionWork.list(fleetId),
       forwarderWork.list(fleetId),

@@ -1,4 +1,4 @@
-import { yieldToEventLoop } from '../../core/async.ts';
+import { CostCache, type CostlyValue, yieldToEventLoop } from '../../core/async.ts';
 import type { CountStep, DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { Shard } from '../../domain/shard.ts';
 
@@ -10,52 +10,27 @@ const freshPerCost = 10;
 /** Maximum counts that are cached. */
 const cachedMax = 2_000;
 
-/** A count, and when it was begun. */
-export interface DeviceCount {
-  devices: Promise<number>;
-  atMs: number;
-}
-
-interface CachedCount extends DeviceCount {
-  freshUntilMs: number;
-}
-
 /** Counts devices of fleets by an index, in steps; concurrent and later requests share a count. */
 export class DeviceCounts {
   readonly #shards: readonly Shard[];
-  readonly #cache = new Map<string, CachedCount>();
+  readonly #cache = new CostCache<number>({ freshMs, freshPerCost, max: cachedMax });
 
   constructor(shards: readonly Shard[]) {
     this.#shards = shards;
   }
 
   /** Devices seen at this time or later. */
-  active(fleetId: string, seenAfterMs: number): DeviceCount {
+  active(fleetId: string, seenAfterMs: number): CostlyValue<number> {
     return this.#of('seen', { fleetId, seenAfterMs });
   }
 
   /** Devices whose mailbox has had the same mail at its head since before this time. */
-  waiting(fleetId: string, waitingBeforeMs: number): DeviceCount {
+  waiting(fleetId: string, waitingBeforeMs: number): CostlyValue<number> {
     return this.#of('waiting', { fleetId, waitingBeforeMs });
   }
 
-  #of(by: 'seen' | 'waiting', filter: DeviceFilter): DeviceCount {
-    const key = `${by} ${filter.fleetId}`;
-    const cached = this.#cache.get(key);
-    if (cached !== undefined && Date.now() < cached.freshUntilMs) return cached;
-    const atMs = Date.now();
-    const counted: CachedCount = { devices: this.#count(by, filter), atMs, freshUntilMs: Infinity };
-    counted.devices.then(
-      () => {
-        counted.freshUntilMs = Date.now() + Math.max(freshMs, freshPerCost * (Date.now() - atMs));
-      },
-      () => this.#cache.delete(key),
-    );
-    this.#cache.delete(key);
-    this.#cache.set(key, counted);
-    const [oldest] = this.#cache.keys();
-    if (this.#cache.size > cachedMax && oldest !== undefined) this.#cache.delete(oldest);
-    return counted;
+  #of(by: 'seen' | 'waiting', filter: DeviceFilter): CostlyValue<number> {
+    return this.#cache.get(`${by} ${filter.fleetId}`, () => this.#count(by, filter));
   }
 
   async #count(by: 'seen' | 'waiting', filter: DeviceFilter): Promise<number> {

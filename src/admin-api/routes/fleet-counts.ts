@@ -35,8 +35,8 @@ const countDevices =
     return {
       ...(await totals(shards, fleet)),
       connected: connected.reduce((all, one) => all + one, 0),
-      active: await active.devices,
-      stuck: await stuck.devices,
+      active: await active.value,
+      stuck: await stuck.value,
       counted_at: timeTextOf(Math.min(active.atMs, stuck.atMs)),
     };
   };

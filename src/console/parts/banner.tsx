@@ -38,16 +38,21 @@ export function ErrorBanner({ error, onRetry }: { error: CallError; onRetry?: ((
     >
       {isForbidden && 'No right to this. '}
       <Untrusted text={error.message} lengthMax={500} />
-      {error.errors.map(({ path, msg }) => (
-        <div class="small" key={path + msg}>
-          <code>
-            <Untrusted text={path || '/'} />
-          </code>{' '}
-          <Untrusted text={msg} />
-        </div>
-      ))}
+      <SchemaErrors errors={error.errors} />
     </Banner>
   );
+}
+
+/** Where a body does not match its schema, and how. */
+export function SchemaErrors({ errors }: { errors: readonly { path: string; msg: string }[] }) {
+  return errors.map(({ path, msg }) => (
+    <div class="small" key={path + msg}>
+      <code>
+        <Untrusted text={path || '/'} />
+      </code>{' '}
+      <Untrusted text={msg} />
+    </div>
+  ));
 }
 
 export interface LoadedProps<T> {

@@ -1,4 +1,4 @@
-import { EventLoopBudget, KeyedSingleFlight } from '../../core/async.ts';
+import { CostCache, EventLoopBudget } from '../../core/async.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { BroadcastMail } from '../../domain/mail/broadcast.ts';
 import type { Page } from '../../domain/page.ts';
@@ -15,11 +15,6 @@ const scannedMax = 10_000;
 const reuseFactor = 20;
 const rememberedMax = 100;
 
-interface Remembered {
-  counts: BroadcastMailCounts;
-  untilMs: number;
-}
-
 /**
  * What became of the mails of broadcasts, looked up when it is asked: nothing is counted while devices settle their
  * mail.
@@ -27,28 +22,19 @@ interface Remembered {
 export class BroadcastOutcomes {
   readonly #shards: readonly Shard[];
   readonly #budget = new EventLoopBudget();
-  readonly #counting = new KeyedSingleFlight<string, BroadcastMailCounts>();
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #counts = new CostCache<BroadcastMailCounts>({
+    freshMs: 0,
+    freshPerCost: reuseFactor,
+    max: rememberedMax,
+  });
 
   constructor(shards: readonly Shard[]) {
     this.#shards = shards;
   }
 
   /** Takes some seconds for a million devices. */
-  async count(broadcast: Buffer): Promise<BroadcastMailCounts> {
-    const name = broadcast.toString('hex');
-    const known = this.#remembered.get(name);
-    if (known !== undefined && Date.now() < known.untilMs) return known.counts;
-    return this.#counting.run(name, async () => {
-      const startMs = Date.now();
-      const counts = await this.#count(broadcast);
-      const nowMs = Date.now();
-      this.#remembered.delete(name);
-      this.#remembered.set(name, { counts, untilMs: nowMs + reuseFactor * (nowMs - startMs) });
-      const [oldest] = this.#remembered.keys();
-      if (this.#remembered.size > rememberedMax && oldest !== undefined) this.#remembered.delete(oldest);
-      return counts;
-    });
+  count(broadcast: Buffer): Promise<BroadcastMailCounts> {
+    return this.#counts.get(broadcast.toString('hex'), () => this.#count(broadcast)).value;
   }
 
   async #count(broadcast: Buffer): Promise<BroadcastMailCounts> {

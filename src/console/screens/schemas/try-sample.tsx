@@ -3,7 +3,7 @@ import type { RecordDocument } from '../../../contract/record.ts';
 import { CodeEditor } from '../../editor/code-editor.tsx';
 import { Section } from '../../frame.tsx';
 import type { KeptDraft } from '../../page/drafts.ts';
-import { Banner } from '../../parts/banner.tsx';
+import { Banner, SchemaErrors } from '../../parts/banner.tsx';
 import { indentedJson } from '../../parts/payload.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
@@ -69,14 +69,7 @@ function Verdict({ check: { document } }: { check: SchemaCheck }) {
   return (
     <Banner kind="bad">
       It is refused: <Untrusted text={sample.msg ?? ''} />
-      {sample.errors.map(({ path, msg }) => (
-        <div class="small" key={path + msg}>
-          <code>
-            <Untrusted text={path || '/'} />
-          </code>{' '}
-          <Untrusted text={msg} />
-        </div>
-      ))}
+      <SchemaErrors errors={sample.errors} />
     </Banner>
   );
 }
