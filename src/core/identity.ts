@@ -32,6 +32,13 @@ export function deviceIdOf(device: DeviceKey): string {
   return device.slice(fleetIdLength);
 }
 
+/** FNV-1a, 32 bits: for tables of a fixed size, to which callers fold it. */
+export function deviceHash(device: DeviceKey): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < deviceKeyLength; i += 1) hash = Math.imul(hash ^ device.charCodeAt(i), 0x01000193);
+  return hash;
+}
+
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 /** Bytes from here up are rejected: 252 is the largest multiple of 36, so all characters are equally likely. */
 const acceptedBytes = 252;

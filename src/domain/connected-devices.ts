@@ -1,4 +1,4 @@
-import { type DeviceKey, deviceIdOf, fleetIdOf } from '../core/identity.ts';
+import { type DeviceKey, deviceHash, deviceIdOf, fleetIdOf } from '../core/identity.ts';
 import type { ConnectedDevice, Presence } from './devices/device-query.ts';
 
 /** Hash buckets per fleet, so that a page sorts the few devices of some buckets and never all connected ones. */
@@ -85,9 +85,7 @@ function positionOf(bucket: number, device: DeviceKey): string {
   return bucket.toString(16).padStart(bucketDigits, '0') + deviceIdOf(device);
 }
 
-/** FNV-1a, 32 bits, folded. */
 function hashBucketOf(device: DeviceKey): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < device.length; i += 1) hash = Math.imul(hash ^ device.charCodeAt(i), 0x01000193);
+  const hash = deviceHash(device);
   return (hash ^ (hash >>> 12) ^ (hash >>> 24)) & (bucketsMax - 1);
 }

@@ -1,4 +1,4 @@
-import type { DeviceKey } from '../../core/identity.ts';
+import { type DeviceKey, deviceHash } from '../../core/identity.ts';
 
 /** A power of two. */
 const cellCount = 16_384;
@@ -38,9 +38,7 @@ export class DeviceMarks {
   }
 }
 
-/** FNV-1a, 32 bits, folded. */
 function cellOf(device: DeviceKey): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < device.length; i += 1) hash = Math.imul(hash ^ device.charCodeAt(i), 0x01000193);
+  const hash = deviceHash(device);
   return 1 + ((hash ^ (hash >>> 16)) & (cellCount - 1));
 }

@@ -1,4 +1,4 @@
-import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
+import { type DeviceKey, deviceHash } from '../../../core/identity.ts';
 import type { ChangeToken } from '../../../domain/devices/shard-devices.ts';
 
 /** Cells per shard, a power of two. Devices sharing one only cause each other extra reads. */
@@ -31,11 +31,7 @@ export class DeviceVersions {
   }
 }
 
-/** FNV-1a, 32 bits, folded. */
 function cellOf(device: DeviceKey): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < deviceKeyLength; i += 1) {
-    hash = Math.imul(hash ^ device.charCodeAt(i), 0x01000193);
-  }
+  const hash = deviceHash(device);
   return (hash ^ (hash >>> 16)) & (cellCount - 1);
 }
