@@ -35,10 +35,17 @@ const showTop =
       streams: metrics.reduce((sum, { openStreams }) => sum + openStreams, 0),
       requests: [...routes.values()],
       latency: { bounds_seconds: [...latencyBounds], counts: latencies },
-      shards: metrics.map(({ commits, committedWrites, refusedWrites }, shard) => {
+      // Of databases a row has one with its sizes and a worker with its commits: there may be more of either.
+      shards: Array.from({ length: Math.max(metrics.length, sizes.length) }, (_, shard) => {
+        const worker = metrics[shard];
         const { bytes = 0, logBytes = 0, devices = 0, mails = 0 } = sizes[shard] ?? {};
-        const written = { commits, writes: committedWrites, refused: refusedWrites };
-        return { shard, queue: queueDepth(shard), ...written, bytes, log_bytes: logBytes, devices, mails };
+        const written = {
+          queue: worker === undefined ? 0 : queueDepth(shard),
+          commits: worker?.commits ?? 0,
+          writes: worker?.committedWrites ?? 0,
+          refused: worker?.refusedWrites ?? 0,
+        };
+        return { shard, ...written, bytes, log_bytes: logBytes, devices, mails };
       }),
       talkers: talkers.map(({ device, requestsPerSecond }) => ({
         fleet_id: fleetIdOf(device),
