@@ -5,7 +5,7 @@ import { fleetpostProcess } from '../harness/command.ts';
 import { createDeskFleet, type DeskFleet, deskConfig } from '../harness/desk-fleet.ts';
 import { createFleet } from '../harness/device.ts';
 import { checkScreen } from '../harness/screen-check.ts';
-import { TestServer } from '../harness/server.ts';
+import { engine, TestServer } from '../harness/server.ts';
 
 let server: TestServer;
 let browser: Browser;
@@ -53,7 +53,10 @@ const screens: DeskScreen[] = [
   {
     name: 'Server',
     place: () => 'server',
-    texts: ['Commits/s', /certificate ends/, 'forwardHosts', 'None since the server started.'],
+    texts: [
+      ...['Commits/s', /certificate ends/, 'forwardHosts'],
+      engine === 'lmdb' ? 'None since the server started.' : 'The data is in a database',
+    ],
   },
   {
     name: 'Palette',

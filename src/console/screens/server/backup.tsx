@@ -29,12 +29,14 @@ async function readBackup(signal: AbortSignal): Promise<LastBackup> {
   }
 }
 
-/** The backup under way with its progress, or the last one; a button to take one. */
-export function BackupSection() {
+const inDatabase = 'The data is in a database: back it up with the tools of the database.';
+
+/** The backup under way with its progress, or the last one; a button to take one of a data folder. */
+export function BackupSection({ isInFolder }: { isInFolder: boolean | undefined }) {
   const [isRunning, setRunning] = useState(false);
   const [isAsked, setAsked] = useState(search.value.has('backup'));
   const last = useResource(
-    may('admin') ? 'backup' : undefined,
+    may('admin') && isInFolder ? 'backup' : undefined,
     async (signal) => {
       const found = await readBackup(signal);
       setRunning(found.backup?.state === 'running');
@@ -49,13 +51,15 @@ export function BackupSection() {
         <Act
           scope="admin"
           onClick={() => setAsked(true)}
-          unless={isRunning ? 'One is under way.' : undefined}
+          unless={isInFolder === false ? inDatabase : isRunning ? 'One is under way.' : undefined}
         >
           Back up…
         </Act>
       }
     >
-      {may('admin') ? (
+      {isInFolder === false ? (
+        <p class="empty">{inDatabase}</p>
+      ) : may('admin') ? (
         <Loaded resource={last}>
           {({ backup }) =>
             backup === undefined ? (
@@ -68,7 +72,7 @@ export function BackupSection() {
       ) : (
         <p class="empty">Your session lacks the scope admin.</p>
       )}
-      {isAsked && <NewBackup onClose={() => setAsked(false)} onStarted={last.refresh} />}
+      {isAsked && isInFolder && <NewBackup onClose={() => setAsked(false)} onStarted={last.refresh} />}
     </Section>
   );
 }

@@ -10,6 +10,13 @@ import { BackupSection } from './backup.tsx';
 import { Configuration } from './configuration.tsx';
 import { Program } from './program.tsx';
 
+/** Whether the data is in the data folder, not in databases. */
+function isInFolder({ configuration }: ServerDocument): boolean {
+  return configuration.some(
+    ({ key, value }) => key === 'store' && typeof value === 'object' && value.engine === 'lmdb',
+  );
+}
+
 /** The server: what it does now, its shards, its certificates, its backup, and its configuration with sources. */
 export function ServerScreen({ fleetId }: { fleetId: string }) {
   const top = useResource('server top', (signal) => call<TopDocument>('GET', '/top', { signal }), 2);
@@ -28,7 +35,7 @@ export function ServerScreen({ fleetId }: { fleetId: string }) {
         </Loaded>
         <div class="columns">
           <div>
-            <BackupSection />
+            <BackupSection isInFolder={server.value && isInFolder(server.value)} />
           </div>
           <div>
             {server.value ? (
