@@ -12,6 +12,7 @@ const filter = {
     description: 'Schemas of records to read; empty for all.',
   }),
 };
+const enabled = Type.Boolean({ description: 'False: paused, so that no further batch is leased.' });
 export const consumerBody = Type.Partial(
   Type.Object({
     ...filter,
@@ -20,6 +21,7 @@ export const consumerBody = Type.Partial(
       maximum: 3_600,
       description: 'Lease of a batch; null for 30 seconds.',
     }),
+    enabled,
     start: Type.Union(
       [Type.Enum(['earliest', 'latest']), timeText('At the first record stored then or later.')],
       { description: 'Where a new consumer begins. Default: `earliest`. Ignored for an existing one.' },
@@ -34,6 +36,7 @@ export const consumerDocument = Type.Object({
   created_at: time,
   ...filter,
   lease_seconds: Type.Integer(),
+  enabled,
   behind: Type.Integer({ description: 'Positions of all logs, of all fleets, not done yet.' }),
   seconds_behind: Type.Number({ description: 'Age of the oldest record among them.' }),
   lost: Type.Integer({ description: 'Positions trimmed by retention before the consumer read them.' }),
@@ -75,6 +78,7 @@ export const batchDocument = Type.Object({
   shard: nullable('integer'),
   expires_at: nullable('string', { description: 'End of the lease; then the batch is redelivered.' }),
   records: Type.Array(recordDocument),
+  paused: Type.Optional(Type.Boolean({ description: 'True if there are no records because it is paused.' })),
 });
 export const settleBatchBody = Type.Object(
   { batch_id: Type.String({ maxLength: 64 }) },

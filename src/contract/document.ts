@@ -52,6 +52,11 @@ export const fleetPath = Type.Object({ fleet_id: Type.String() });
 export const devicePath = Type.Object({ fleet_id: Type.String(), device_id: Type.String() });
 /** Path of what has a name in its fleet: an action, a consumer, a forwarder. */
 export const namedPath = Type.Object({ fleet_id: Type.String(), name: Type.String() });
+/** Pauses or resumes what reads the records of a fleet. */
+export const pauseBody = Type.Object(
+  { enabled: Type.Boolean({ description: 'False pauses it.' }) },
+  { additionalProperties: false },
+);
 export const pageLimit = Type.Integer({ minimum: 1, maximum: 1_000, default: 100 });
 /** A query parameter that is repeated for each value. */
 export function repeatedParameter<T extends TSchema>(item: T, maxItems: number, description: string) {

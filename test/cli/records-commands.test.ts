@@ -111,7 +111,11 @@ it('consumers are kept and read from on the command line', async () => {
     ...longer,
     schemas: ['reading'],
   });
-  expect((await consumer('list')).items).toMatchObject([{ name: 'hall' }]);
+  expect(await consumer('pause', 'hall')).toMatchObject({ lease_seconds: 90, enabled: false });
+  expect(await consumer('fetch', 'hall')).toMatchObject({ batch_id: null, paused: true });
+  const resumed = await fleetpost(['consumer', 'resume', 'hall', ...at, '--data', server.report.data]);
+  expect(resumed.stdout).toBe('hall is resumed.\n');
+  expect((await consumer('list')).items).toMatchObject([{ name: 'hall', enabled: true }]);
   expect(await consumer('delete', 'hall')).toEqual({ ok: true });
 });
 

@@ -14,6 +14,12 @@ it('devices of two databases are served by either node, and what is done for all
   const fleet = await createFleet(first);
   await importDevices(fleet, { count: 60 });
   await fleet.putSchema('message', 'opened', anyObject);
+  // Of both databases, also where a node has fewer workers.
+  const top = async () =>
+    (await second.admin<{ shards: { devices: number }[] }>('GET', '/top')).body.shards.map(
+      ({ devices }) => devices,
+    );
+  await expect.poll(async () => (await top()).reduce((sum, devices) => sum + devices, 0), patience).toBe(60);
   for (const url of urls) {
     const [row] = await queryDatabase<{ count: number }>(url, 'SELECT count(*)::int FROM device');
     expect(row?.count).toBeGreaterThan(10);
@@ -77,6 +83,14 @@ it('a node that stops gives the jobs away at once, and what is paused waits for 
   const broadcasts = new Broadcasts(fleet);
   const { broadcast_id } = await broadcasts.put({ name: 'note', to: { all: true } });
   expect((await broadcasts.change(broadcast_id, 'pause')).status).toBe(200);
+  const other = at(second, await createFleet(second));
+  const consumer = `/fleets/${other.fleetId}/consumers/hall`;
+  expect((await second.admin('PUT', consumer, {})).status).toBe(201);
+  expect((await second.admin('PATCH', consumer, { enabled: false })).body).toMatchObject({ enabled: false });
+  const door = await other.createDevice();
+  expect((await door.request('POST', '/v1/msg/note', { n: 1 })).status).toBe(201);
+  const fetchBatch = () => second.admin<{ records: object[] }>('POST', `${consumer}/fetch`, {});
+  expect((await fetchBatch()).body).toMatchObject({ batch_id: null, paused: true });
   const holder = await holderOfJobs(urls);
   expect(await first.stop()).toBe(0);
   // Nobody waits for the end of its lease.
@@ -84,6 +98,10 @@ it('a node that stops gives the jobs away at once, and what is paused waits for 
   await vi.waitFor(async () => {
     expect((await broadcasts.change(broadcast_id, 'resume')).status).toBe(200);
   }, patience);
+  expect((await fetchBatch()).body).toMatchObject({ batch_id: null, paused: true });
+  const waiting = second.admin<{ records: object[] }>('POST', `${consumer}/fetch`, { wait_seconds: 30 });
+  expect((await second.admin('PATCH', consumer, { enabled: true })).status).toBe(200);
+  expect((await waiting).body.records).toHaveLength(1);
   expect(await broadcasts.done(broadcast_id)).toMatchObject({ queued: 300, refused: 0 });
   expect(new Set((await mailboxSizes(fleet)).values())).toEqual(new Set([1]));
   expect([first.stderr, second.stderr]).toEqual(['', '']);

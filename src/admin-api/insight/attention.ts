@@ -97,11 +97,11 @@ function ofForwarder(status: ForwarderStatus): AttentionItem[] {
   return found;
 }
 
-function ofConsumer({ name, shards }: ConsumerStatus): AttentionItem[] {
+function ofConsumer({ name, enabled, shards }: ConsumerStatus): AttentionItem[] {
   const found: AttentionItem[] = [];
   const lost = shards.reduce((sum, one) => sum + one.lost, 0);
   const seconds = Math.floor(Math.max(0, ...shards.map(({ secondsBehind }) => secondsBehind)));
-  if (seconds > secondsBehindMax) {
+  if (enabled && seconds > secondsBehindMax) {
     const sentence = `The consumer ${name} is ${Math.floor(seconds / 60)} minutes behind.`;
     found.push({ kind: 'consumer_behind', name, count: seconds, sentence });
   }

@@ -67,6 +67,11 @@ export class LocalConsumerService implements ConsumerService {
     return { status: await statusOf(consumer), isNew };
   }
 
+  async change(fleetId: string, name: string, change: { enabled: boolean }): Promise<ConsumerStatus> {
+    this.#find(fleetId, name);
+    return statusOf(await this.#consumers.change(fleetId, name, change));
+  }
+
   async delete(fleetId: string, name: string): Promise<void> {
     this.#find(fleetId, name);
     await this.#consumers.delete(fleetId, name);
@@ -77,7 +82,7 @@ export class LocalConsumerService implements ConsumerService {
     name: string,
     { recordsMax, worker }: ConsumerFetch,
     signal: AbortSignal,
-  ): Promise<ConsumerBatch | undefined> {
+  ): Promise<ConsumerBatch | 'paused' | undefined> {
     const consumer = this.#find(fleetId, name);
     if (!this.#fetches.take(fleetId)) {
       throw unavailable(
@@ -85,10 +90,11 @@ export class LocalConsumerService implements ConsumerService {
       );
     }
     try {
-      return await consumer.fetch(
+      const batch = await consumer.fetch(
         { recordsMax: Math.min(recordsMax, batchRecordsMax), bytesMax: batchBytesMax, worker },
         signal,
       );
+      return batch ?? (consumer.enabled ? undefined : 'paused');
     } finally {
       this.#fetches.release(fleetId);
     }
@@ -116,7 +122,7 @@ export class LocalConsumerService implements ConsumerService {
 }
 
 async function statusOf(consumer: Consumer): Promise<ConsumerStatus> {
-  const { name, leaseSeconds, declaration } = consumer;
+  const { name, leaseSeconds, enabled, declaration } = consumer;
   const { createdAtMs, kinds, schemas } = declaration;
-  return { name, createdAtMs, kinds, schemas, leaseSeconds, shards: await consumer.status() };
+  return { name, createdAtMs, kinds, schemas, leaseSeconds, enabled, shards: await consumer.status() };
 }

@@ -11,13 +11,14 @@ import {
   settleBatchBody,
   settledBatchDocument,
 } from '../../contract/consumer.ts';
-import { errorAnswers, fleetPath, listOf, namedPath } from '../../contract/document.ts';
+import { errorAnswers, fleetPath, listOf, namedPath, pauseBody } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
 import { recordJson } from '../records/record-line.ts';
 import { type ConsumerBatch, type ConsumerStatus, consumerNamePattern } from './service.ts';
 
 const noBatch = { batch_id: null, shard: null, expires_at: null, records: [] };
+const noBatchPaused = { ...noBatch, paused: true };
 /** Documents the shape of the bytes from `describeBatch`. */
 const fetchedBatch = Type.Unsafe<Buffer | typeof noBatch>(batchDocument);
 
@@ -29,6 +30,7 @@ function describe(status: ConsumerStatus): ConsumerDocument {
     kinds: [...status.kinds],
     schemas: [...status.schemas],
     lease_seconds: status.leaseSeconds,
+    enabled: status.enabled,
     behind: shards.reduce((sum, { behind }) => sum + behind, 0),
     seconds_behind: Math.max(...shards.map(({ secondsBehind }) => secondsBehind)),
     lost: shards.reduce((sum, { lost }) => sum + lost, 0),
@@ -60,11 +62,17 @@ function describeBatch({ id, shard, records, expiresAtMs }: ConsumerBatch): Buff
 }
 
 /** Leaves out absent members, which stay as they are. */
-function changeOf({ kinds, schemas, lease_seconds: lease }: ConsumerBody): Partial<ConsumerSettings> {
+function changeOf({
+  kinds,
+  schemas,
+  lease_seconds: lease,
+  enabled,
+}: ConsumerBody): Partial<ConsumerSettings> {
   return {
     ...(kinds && { kinds }),
     ...(schemas && { schemas }),
     ...(lease !== undefined && { leaseSeconds: lease ?? undefined }),
+    ...(enabled !== undefined && { enabled }),
   };
 }
 
@@ -119,6 +127,23 @@ const showConsumer =
     return describe(await consumers.get(fleet.fleetId, params.name));
   };
 
+const changing = {
+  summary: 'Pause or resume a consumer',
+  description:
+    'A paused consumer keeps its cursors and leases no further batch: fetches wait as if there were no records. Leased batches can be acknowledged and released.',
+  params: namedPath,
+  body: pauseBody,
+  response: { 200: consumerDocument, ...errorAnswers },
+};
+
+const changeConsumer =
+  ({ registry, consumers }: AdminContext): Handler<typeof changing> =>
+  async ({ params, body: { enabled }, audited }) => {
+    audited.about = { enabled: String(enabled) };
+    const { fleet } = registry.fleet(params.fleet_id);
+    return describe(await consumers.change(fleet.fleetId, params.name, { enabled }));
+  };
+
 const deletion = {
   summary: 'Delete a consumer',
   params: namedPath,
@@ -155,6 +180,7 @@ const fetchBatch =
       .fetch(fleet.fleetId, params.name, { recordsMax: max, worker }, ended.signal)
       .finally(() => clearTimeout(timer));
     if (batch === undefined) return reply.send(noBatch);
+    if (batch === 'paused') return reply.send(noBatchPaused);
     // The client is gone: make the batch available without waiting for the end of its lease.
     reply.raw.once('close', () => {
       if (!reply.raw.writableFinished) void batch.release();
@@ -209,6 +235,11 @@ export function addConsumerRoutes(app: AdminApp, context: AdminContext): void {
     '/fleets/:fleet_id/consumers/:name',
     { config: { scope: 'read' }, schema: showing },
     showConsumer(context),
+  );
+  app.patch(
+    '/fleets/:fleet_id/consumers/:name',
+    { config: { scope: 'admin' }, schema: changing },
+    changeConsumer(context),
   );
   app.delete(
     '/fleets/:fleet_id/consumers/:name',

@@ -25,6 +25,8 @@ export interface ConsumerStatus {
   kinds: readonly RecordKind[];
   schemas: readonly string[];
   leaseSeconds: number;
+  /** False: paused. */
+  enabled: boolean;
   shards: readonly ConsumerShardStatus[];
 }
 
@@ -56,14 +58,19 @@ export interface ConsumerService {
     settings: Partial<ConsumerSettings>,
     start: ConsumerStart,
   ): Promise<{ status: ConsumerStatus; isNew: boolean }>;
+  /** Pauses or resumes it; a paused one keeps its cursors and leases no further batch. */
+  change(fleetId: string, name: string, change: { enabled: boolean }): Promise<ConsumerStatus>;
   delete(fleetId: string, name: string): Promise<void>;
-  /** Returns undefined if there were no records until the abort. @throws ApiError unavailable if too many wait. */
+  /**
+   * Returns undefined if there were no records until the abort, `paused` if the consumer is.
+   * @throws ApiError unavailable if too many wait.
+   */
   fetch(
     fleetId: string,
     name: string,
     fetch: ConsumerFetch,
     signal: AbortSignal,
-  ): Promise<ConsumerBatch | undefined>;
+  ): Promise<ConsumerBatch | 'paused' | undefined>;
   /** Returns the number of records once durable. @throws ApiError batch_not_found, unavailable. */
   acknowledge(fleetId: string, name: string, batchId: string): Promise<number>;
   /** Makes the batch available again at once. @throws ApiError batch_not_found. */

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
-import { errorAnswers, fleetPath, listOf, namedPath } from '../../contract/document.ts';
+import { errorAnswers, fleetPath, listOf, namedPath, pauseBody } from '../../contract/document.ts';
 import {
   declaredForwarderDocument,
   type ForwarderBody,
@@ -187,14 +187,16 @@ const changing = {
   summary: 'Pause or resume a forwarder',
   description: 'A paused forwarder keeps its cursors: records stored meanwhile are sent once it is resumed.',
   params: namedPath,
-  body: Type.Object({ enabled: Type.Boolean() }, { additionalProperties: false }),
+  body: pauseBody,
   response: { 200: forwarderDocument, ...errorAnswers },
 };
 
 const changeForwarder =
   ({ forwarders }: AdminContext): Handler<typeof changing> =>
-  async ({ params: { fleet_id, name }, body: { enabled } }) =>
-    describeForwarder(await forwarders.change(fleet_id, name, { enabled }));
+  async ({ params: { fleet_id, name }, body: { enabled }, audited }) => {
+    audited.about = { enabled: String(enabled) };
+    return describeForwarder(await forwarders.change(fleet_id, name, { enabled }));
+  };
 
 const deletion = {
   summary: 'Delete a forwarder',

@@ -11,15 +11,19 @@ export interface ConsumerDeclaration {
   kinds: readonly RecordKind[];
   schemas: readonly string[];
   leaseSeconds: number | undefined;
+  /** False: paused. */
+  enabled: boolean;
 }
 
 const declaration: ValueCodec<ConsumerDeclaration> = packed(
-  ({ id, createdAtMs, kinds, schemas }) =>
+  ({ id, createdAtMs, kinds, schemas, enabled }) =>
     id !== undefined &&
     isUuid(id) &&
     Number.isFinite(createdAtMs) &&
     schemas?.every((one) => typeof one === 'string') === true &&
-    kinds?.every((one) => recordKinds.includes(one)) === true,
+    kinds?.every((one) => recordKinds.includes(one)) === true &&
+    // Absent in those stored before there were pauses.
+    ['boolean', 'undefined'].includes(typeof enabled),
 );
 
 /** consumers: fleet, name. */
@@ -30,7 +34,13 @@ export const consumerTable: TableLayout<[fleetId: string, name: string], Consume
     encode: declaration.encode,
     decode: (bytes) => {
       const decoded = declaration.decode(bytes);
-      return { ...decoded, id: copyUuid(decoded.id), leaseSeconds: decoded.leaseSeconds ?? undefined };
+      const { id, leaseSeconds, enabled } = decoded;
+      return {
+        ...decoded,
+        id: copyUuid(id),
+        leaseSeconds: leaseSeconds ?? undefined,
+        enabled: enabled ?? true,
+      };
     },
   },
 };

@@ -17,6 +17,8 @@ export interface ConsumerSettings {
   schemas: readonly string[];
   /** Undefined: the default. */
   leaseSeconds: number | undefined;
+  /** False: it is paused, that is, keeps its cursors and leases no further batch. */
+  enabled: boolean;
 }
 
 /** Where a new consumer begins: at the first record, after the last one, or at a time in ms. */
@@ -103,6 +105,10 @@ export class Consumer {
     return this.#declaration;
   }
 
+  get enabled(): boolean {
+    return this.#declaration.enabled;
+  }
+
   get leaseSeconds(): number {
     return this.#declaration.leaseSeconds ?? leaseSecondsDefault;
   }
@@ -126,7 +132,7 @@ export class Consumer {
     this.stopServing();
   }
 
-  /** Waits for records that are not leased until the signal aborts; polls at least once. */
+  /** Waits for records that are not leased, and while it is paused, until the signal aborts; polls at least once. */
   async fetch(options: FetchOptions, signal: AbortSignal): Promise<ConsumerBatchRecords | undefined> {
     const { follower } = this.#options;
     for (;;) {
@@ -134,6 +140,7 @@ export class Consumer {
       let hasMore = false;
       for (const cursor of this.#cursorsInTurn()) {
         if (!this.#isServing) return undefined;
+        if (!this.enabled) break;
         if (cursor.shard !== (options.shard ?? cursor.shard)) continue;
         const logEnd = mark.ends[cursor.shard] ?? 0;
         if (cursor.position >= logEnd || !cursor.isFree(performance.now())) continue;
@@ -142,7 +149,7 @@ export class Consumer {
         hasMore ||= found;
       }
       if (!this.#isServing || signal.aborted) return undefined;
-      if (!hasMore) await follower.changed(mark, this.#nextLeaseEndMs(), signal);
+      if (!hasMore) await follower.changed(mark, this.#nextPollMs(), signal);
     }
   }
 
@@ -236,7 +243,7 @@ export class Consumer {
       );
       // An expired lease ends here, whatever was found.
       cursor.lease = undefined;
-      if (records.length === 0 || !this.#isServing) return hasMore;
+      if (records.length === 0 || !this.#isServing || !this.enabled) return hasMore;
       this.#firstShard = cursor.shard + 1;
       return this.#lend(cursor, records, to, options.worker);
     } finally {
@@ -283,7 +290,9 @@ export class Consumer {
     }
   }
 
-  #nextLeaseEndMs(): number {
+  /** Until a lease ends, which is no matter while it is paused. */
+  #nextPollMs(): number {
+    if (!this.enabled) return pollIntervalMsMax;
     const nowMs = performance.now();
     const ends = this.#cursors.flatMap(({ lease }) => (lease === undefined ? [] : [lease.endsMs - nowMs]));
     return Math.min(pollIntervalMsMax, ...ends.map((ms) => Math.max(1, Math.ceil(ms))));

@@ -12,7 +12,7 @@ import type { LogFollower } from './log-follower.ts';
 
 const storeIntervalMs = 5_000;
 /** Settings of a new consumer: all records, default lease. */
-const defaultSettings: ConsumerSettings = { kinds: [], schemas: [], leaseSeconds: undefined };
+const defaultSettings: ConsumerSettings = { kinds: [], schemas: [], leaseSeconds: undefined, enabled: true };
 
 export interface ConsumersOptions {
   follower: LogFollower;
@@ -107,6 +107,14 @@ export class Consumers {
         isNew: known === undefined,
       };
     });
+  }
+
+  /** As `put`, of one that exists. @throws ApiError consumer_not_found. */
+  async change(fleetId: string, name: string, settings: Partial<ConsumerSettings>): Promise<Consumer> {
+    const { consumer } = await this.put(fleetId, name, settings, 'latest', () => {
+      throw new ApiError('consumer_not_found');
+    });
+    return consumer;
   }
 
   /** @throws ApiError consumer_not_found. */

@@ -59,7 +59,15 @@ const remoteMethods = {
     delete: true,
   },
   // A declaration is one transaction with the cursors, and of no use without the leader, which lends the batches.
-  consumers: { list: true, get: true, put: true, delete: true, acknowledge: true, release: true },
+  consumers: {
+    list: true,
+    get: true,
+    put: true,
+    change: true,
+    delete: true,
+    acknowledge: true,
+    release: true,
+  },
   forwarderWork: {
     list: true,
     get: true,
@@ -94,10 +102,10 @@ export function methodsOf(services: RemoteServices): ReadonlyMap<string, Method>
       methods.set(`${name}.${method}`, async (params) => service[method]?.(...params));
     }
   }
-  methods.set(fetchMethod, async (params, signal): Promise<SentBatch | undefined> => {
+  methods.set(fetchMethod, async (params, signal): Promise<SentBatch | 'paused' | undefined> => {
     const [fleetId, name, fetch] = params as [string, string, ConsumerFetch];
     const batch = await services.consumers.fetch(fleetId, name, fetch, signal);
-    if (batch === undefined) return undefined;
+    if (batch === undefined || batch === 'paused') return batch;
     const { id, shard, records, expiresAtMs } = batch;
     return { id, shard, records, expiresAtMs };
   });
@@ -139,7 +147,7 @@ export function remoteServices(
           timeoutMilliseconds: signal.aborted ? timeout() : fetchMillisecondsMax,
           signal,
         });
-        if (batch === undefined) return undefined;
+        if (batch === undefined || batch === 'paused') return batch;
         const sent = batch as SentBatch;
         const release = (): Promise<boolean> =>
           consumers.release(fleetId, name, sent.id).then(

@@ -26,7 +26,7 @@ type Operation =
   | { type: 'fetch'; max: number }
   | { type: 'acknowledge' | 'release'; batch: number }
   | { type: 'trim'; shard: number; batches: number }
-  | { type: 'restart' };
+  | { type: 'pause' | 'resume' | 'restart' };
 
 const shard = fc.nat({ max: shardsCount - 1 });
 const stored = fc.record({
@@ -62,7 +62,10 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
       batches: fc.integer({ min: 1, max: 3 }),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('restart' as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constantFrom('pause' as const, 'resume' as const, 'restart' as const) }),
+  },
 );
 
 /** What a consumer of messages has to do, beside one that does it on real logs. */
@@ -74,6 +77,7 @@ class Bench {
   readonly #acknowledged = new Set<string>();
   readonly #given: ConsumerBatchRecords[] = [];
   readonly #trimmed: number[] = [];
+  #isPaused = false;
 
   async begin(): Promise<void> {
     for (let index = 0; index < shardsCount; index += 1) {
@@ -148,6 +152,10 @@ class Bench {
         await wait(150);
         break;
       }
+      case 'pause':
+      case 'resume':
+        await this.#pause(one.type === 'pause');
+        break;
       case 'restart':
         await this.#consumers?.stop();
         await this.#journal.close();
@@ -157,9 +165,18 @@ class Bench {
     }
   }
 
+  async #pause(isPaused: boolean): Promise<void> {
+    await this.#consumers?.change(fleetId, 'hall', { enabled: !isPaused });
+    this.#isPaused = isPaused;
+  }
+
   async #fetch(max: number): Promise<void> {
     const options = { recordsMax: max, bytesMax: 1_000_000, worker: 'tester' };
     const batch = await this.#consumer.fetch(options, AbortSignal.abort());
+    if (this.#isPaused) {
+      expect(batch).toBeUndefined();
+      return;
+    }
     const rests = await Promise.all(this.#shards.map((_, index) => this.#rest(index)));
     if (batch === undefined) {
       // Nothing is left but in shards where a batch is out.
@@ -188,6 +205,7 @@ class Bench {
 
   /** Gives back what is out, and everything that is left comes. */
   async drain(): Promise<void> {
+    await this.#pause(false);
     for (const batch of [...this.#given]) await this.#settle('release', batch);
     const left = async (): Promise<number> =>
       (await Promise.all(this.#shards.map((_, index) => this.#rest(index)))).flat().length;

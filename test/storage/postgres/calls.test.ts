@@ -304,6 +304,7 @@ describe('calls between nodes', () => {
           throw new ApiError('fleet_not_found');
         },
         fetch: async (_fleetId: string, name: string, _fetch: unknown, signal: AbortSignal) => {
+          if (name === 'asleep') return 'paused';
           if (name === 'empty') {
             if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
             return undefined;
@@ -332,14 +333,17 @@ describe('calls between nodes', () => {
     const fetch = { recordsMax: 10, worker: 'w' };
     const batch = await remote.consumers.fetch('FLEET001', 'full', fetch, new AbortController().signal);
     expect(batch).toMatchObject({ id: 'batch', shard: 1, records, expiresAtMs: 9 });
-    expect(await batch?.release()).toBe(true);
-    expect(await batch?.release()).toBe(false);
+    if (typeof batch !== 'object') throw new Error('there is one');
+    expect(await batch.release()).toBe(true);
+    expect(await batch.release()).toBe(false);
     expect(released).toEqual([['FLEET001', 'full', 'batch']]);
+    const now = AbortSignal.abort();
+    expect(await remote.consumers.fetch('FLEET001', 'asleep', fetch, now)).toBe('paused');
     const gone = new AbortController();
     const empty = remote.consumers.fetch('FLEET001', 'empty', fetch, gone.signal);
     setTimeout(() => gone.abort(), 100);
     expect(await empty).toBe(undefined);
-    expect(await remote.consumers.fetch('FLEET001', 'empty', fetch, AbortSignal.abort())).toBe(undefined);
+    expect(await remote.consumers.fetch('FLEET001', 'empty', fetch, now)).toBe(undefined);
 
     for await (const one of remote.consumers.all()) expect(one).toBe(undefined);
     expect(remote.broadcasts.active).toBe(0);

@@ -15,6 +15,7 @@ import { secondsOption } from '../../moment.ts';
 import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
 import { addDeadLetterCommandsOf } from '../dead-letters-of.ts';
+import { addPauseCommands } from '../pause.ts';
 
 /** `rest` are path segments after the forwarder. */
 function forwarderUrl({ fleet }: FleetOptions, name: string, ...rest: string[]): string {
@@ -184,20 +185,11 @@ export function addForwarderCommands(program: Command): void {
     },
   );
 
-  for (const enabled of [false, true]) {
-    const description = enabled
-      ? 'resume a forwarder'
-      : 'pause a forwarder; it keeps its cursors, and sends records stored meanwhile once resumed';
-    fleetCommand(group, `${enabled ? 'resume' : 'pause'} <name>`, description).action(
-      async (name: string, options: FleetOptions) => {
-        const path = forwarderUrl(options, name);
-        const forwarder = await connect(options).request<ForwarderDocument>('PATCH', path, {
-          json: { enabled },
-        });
-        print(options, forwarder, `${forwarder.name} is ${forwarder.enabled ? 'resumed' : 'paused'}.`);
-      },
-    );
-  }
+  addPauseCommands(group, {
+    of: 'a forwarder',
+    meanwhile: 'it keeps its cursors, and sends records stored meanwhile once resumed',
+    url: forwarderUrl,
+  });
 
   fleetCommand(group, 'delete <name>', 'delete a forwarder with its cursors and dead letters').action(
     async (name: string, options: FleetOptions) => {

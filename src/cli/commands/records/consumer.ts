@@ -6,6 +6,7 @@ import { connect } from '../../connection.ts';
 import { moment, secondsOption } from '../../moment.ts';
 import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
 import { fields, listText, print, printable, table } from '../../output.ts';
+import { addPauseCommands } from '../pause.ts';
 
 interface CreateOptions extends FleetOptions {
   kind?: string[];
@@ -36,6 +37,24 @@ async function create(name: string, options: CreateOptions): Promise<void> {
 function lagText({ behind, seconds_behind }: ConsumerDocument): string {
   if (behind === 0) return 'has read all records there are';
   return `has records to read, the oldest stored ${Math.ceil(seconds_behind)} seconds ago or later`;
+}
+
+async function list(options: FleetOptions): Promise<void> {
+  const consumers = await connect(options).request<ListDocument<ConsumerDocument>>(
+    'GET',
+    pathOf('fleets', options.fleet, 'consumers'),
+  );
+  const titles = [
+    'name',
+    'kinds',
+    'schemas',
+    'enabled',
+    'behind',
+    'seconds_behind',
+    'lost',
+    'lease_seconds',
+  ] as const;
+  print(options, consumers, listText(consumers, titles, 'This fleet has no consumers.'));
 }
 
 async function show(name: string, options: FleetOptions): Promise<void> {
@@ -71,7 +90,7 @@ function settledText(verb: 'ack' | 'release', { records }: SettledBatchDocument)
   return `Acknowledged ${records} records.`;
 }
 
-/** `consumer create|list|show|delete|fetch|ack|release`. */
+/** `consumer create|list|show|pause|resume|delete|fetch|ack|release`. */
 export function addConsumerCommands(program: Command): void {
   const group = program
     .command('consumer')
@@ -89,28 +108,17 @@ export function addConsumerCommands(program: Command): void {
     .option('--lease-seconds <n>', 'lease of a batch', secondsOption(1, 3_600))
     .action(create);
 
-  fleetCommand(group, 'list', 'list the consumers of a fleet and their lag').action(
-    async (options: FleetOptions) => {
-      const consumers = await connect(options).request<ListDocument<ConsumerDocument>>(
-        'GET',
-        pathOf('fleets', options.fleet, 'consumers'),
-      );
-      const titles = [
-        'name',
-        'kinds',
-        'schemas',
-        'behind',
-        'seconds_behind',
-        'lost',
-        'lease_seconds',
-      ] as const;
-      print(options, consumers, listText(consumers, titles, 'This fleet has no consumers.'));
-    },
-  );
+  fleetCommand(group, 'list', 'list the consumers of a fleet and their lag').action(list);
 
   fleetCommand(group, 'show <name>', 'show a consumer with its cursor and leased batch in each shard').action(
     show,
   );
+
+  addPauseCommands(group, {
+    of: 'a consumer',
+    meanwhile: 'it keeps its cursors, and leases no further batch until it is resumed',
+    url: consumerPath,
+  });
 
   fleetCommand(group, 'delete <name>', 'delete a consumer and its cursors').action(
     async (name: string, options: FleetOptions) => {

@@ -9,6 +9,8 @@ import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { Behind, LostPositions } from './lag.tsx';
+import { PauseReader } from './pause-reader.tsx';
+import { ReaderState } from './reader-state.tsx';
 
 /** One consumer: its place in the log of each shard, and who has a batch of it. */
 export function ConsumerScreen({ fleetId, name }: { fleetId: string; name: string }) {
@@ -19,12 +21,20 @@ export function ConsumerScreen({ fleetId, name }: { fleetId: string; name: strin
     <>
       <Head
         title={<Untrusted text={name} lengthMax={80} />}
-        beside={<span class="soft">consumer</span>}
+        beside={
+          <>
+            <span class="soft">consumer</span>
+            {consumer.value && <ReaderState state={consumer.value.enabled ? 'enabled' : 'paused'} />}
+          </>
+        }
         read={consumer}
         tools={
-          <a class="button is-plain" href={href([fleetId, 'consumers'])}>
-            All consumers
-          </a>
+          <>
+            <a class="button is-plain" href={href([fleetId, 'consumers'])}>
+              All consumers
+            </a>
+            {consumer.value && <PauseReader path={path} reader={consumer.value} onDone={consumer.refresh} />}
+          </>
         }
       />
       <div class="body">

@@ -11,9 +11,9 @@ import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { destinationText } from './destination.ts';
-import { ForwarderState } from './forwarder-state.tsx';
 import { Behind, LostPositions } from './lag.tsx';
-import { PauseForwarder } from './pause-forwarder.tsx';
+import { PauseReader } from './pause-reader.tsx';
+import { ReaderState } from './reader-state.tsx';
 
 const everySeconds = 3;
 
@@ -58,7 +58,7 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
               items.length === 0 ? (
                 <NoReader command={`fleetpost consumer create NAME --fleet ${fleetId}`} what="consumer" />
               ) : (
-                <ConsumerTable fleetId={fleetId} items={items} />
+                <ConsumerTable fleetId={fleetId} items={items} onChanged={consumers.refresh} />
               )
             }
           </Loaded>
@@ -81,13 +81,13 @@ function NoReader({ what, command }: { what: string; command: string }) {
   );
 }
 
-interface ForwarderTableProps {
+interface TableProps<Reader> {
   fleetId: string;
-  items: readonly ForwarderDocument[];
+  items: readonly Reader[];
   onChanged: () => void;
 }
 
-function ForwarderTable({ fleetId, items, onChanged }: ForwarderTableProps) {
+function ForwarderTable({ fleetId, items, onChanged }: TableProps<ForwarderDocument>) {
   return (
     <div class="table">
       <table>
@@ -131,7 +131,7 @@ function ForwarderRow(props: { fleetId: string; forwarder: ForwarderDocument; on
     <>
       <tr class={isFailing ? 'has-more' : undefined}>
         <td>
-          <ForwarderState forwarder={forwarder} />
+          <ReaderState state={forwarder.state} />
         </td>
         <td class="cut">
           <a class="strong" href={href([fleetId, 'forwarders', name])}>
@@ -154,7 +154,7 @@ function ForwarderRow(props: { fleetId: string; forwarder: ForwarderDocument; on
           {last_delivered_at === null ? 'not yet' : <Moment time={last_delivered_at} />}
         </td>
         <td class="number">
-          <PauseForwarder fleetId={fleetId} forwarder={forwarder} onDone={onChanged} />
+          <PauseReader path={`/fleets/${fleetId}/forwarders/${name}`} reader={forwarder} onDone={onChanged} />
         </td>
       </tr>
       {isFailing && (
@@ -170,45 +170,63 @@ function ForwarderRow(props: { fleetId: string; forwarder: ForwarderDocument; on
   );
 }
 
-function ConsumerTable({ fleetId, items }: { fleetId: string; items: readonly ConsumerDocument[] }) {
+function ConsumerTable({ fleetId, items, onChanged }: TableProps<ConsumerDocument>) {
   return (
     <div class="table">
       <table>
         <thead>
           <tr>
+            <th>State</th>
             <th>Name</th>
             <th class="less">Reads</th>
-            <th class="number">Behind</th>
+            <th class="number less">Behind</th>
             <th class="number">Oldest</th>
             <th class="number">Lost</th>
             <th class="number less">Batches out</th>
+            <th>
+              <span class="visually-hidden">Pause or resume</span>
+            </th>
           </tr>
         </thead>
         <tbody>
-          {items.map(({ name, kinds, schemas, behind, seconds_behind, lost, shards }) => (
-            <tr key={name}>
-              <td class="cut">
-                <a class="strong" href={href([fleetId, 'consumers', name])}>
-                  {name}
-                </a>
-              </td>
-              <td class="soft cut less">
-                <Untrusted text={[...kinds, ...schemas].join(', ') || 'all records'} lengthMax={120} />
-              </td>
-              <td class="number">
-                <Behind positions={behind} />
-              </td>
-              <td class="number">
-                <Behind seconds={seconds_behind} />
-              </td>
-              <td class="number">
-                <LostPositions positions={lost} />
-              </td>
-              <td class="number soft less">{shards.filter(({ batch }) => batch !== null).length}</td>
-            </tr>
+          {items.map((consumer) => (
+            <ConsumerRow key={consumer.name} fleetId={fleetId} consumer={consumer} onChanged={onChanged} />
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+function ConsumerRow(props: { fleetId: string; consumer: ConsumerDocument; onChanged: () => void }) {
+  const { fleetId, consumer, onChanged } = props;
+  const { name, kinds, schemas, enabled, behind, seconds_behind, lost, shards } = consumer;
+  return (
+    <tr>
+      <td>
+        <ReaderState state={enabled ? 'enabled' : 'paused'} />
+      </td>
+      <td class="cut">
+        <a class="strong" href={href([fleetId, 'consumers', name])}>
+          {name}
+        </a>
+      </td>
+      <td class="soft cut less">
+        <Untrusted text={[...kinds, ...schemas].join(', ') || 'all records'} lengthMax={120} />
+      </td>
+      <td class="number less">
+        <Behind positions={behind} />
+      </td>
+      <td class="number">
+        <Behind seconds={seconds_behind} />
+      </td>
+      <td class="number">
+        <LostPositions positions={lost} />
+      </td>
+      <td class="number soft less">{shards.filter(({ batch }) => batch !== null).length}</td>
+      <td class="number acts">
+        <PauseReader path={`/fleets/${fleetId}/consumers/${name}`} reader={consumer} onDone={onChanged} />
+      </td>
+    </tr>
   );
 }

@@ -12,8 +12,8 @@ import { call } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { destinationText } from './destination.ts';
-import { ForwarderState } from './forwarder-state.tsx';
-import { PauseForwarder } from './pause-forwarder.tsx';
+import { PauseReader } from './pause-reader.tsx';
+import { ReaderState } from './reader-state.tsx';
 import { RefusedRecords } from './refused-records.tsx';
 
 /** One forwarder: where it stands, why it fails, what its destination refused. */
@@ -71,7 +71,7 @@ function ForwarderHead({ fleetId, name, path, resource }: ForwarderHeadProps) {
     <>
       <Head
         title={<Untrusted text={name} lengthMax={80} />}
-        beside={value && <ForwarderState forwarder={value} />}
+        beside={value && <ReaderState state={value.state} />}
         read={resource}
         tools={
           <>
@@ -86,7 +86,7 @@ function ForwarderHead({ fleetId, name, path, resource }: ForwarderHeadProps) {
             >
               Test
             </Act>
-            {value && <PauseForwarder fleetId={fleetId} forwarder={value} onDone={refresh} />}
+            {value && <PauseReader path={path} reader={value} onDone={refresh} />}
           </>
         }
       />

@@ -1,6 +1,9 @@
 import type { ForwarderDocument } from '../../../contract/forwarder.ts';
 
-const marks: Readonly<Record<ForwarderDocument['state'], readonly [string, string]>> = {
+type State = ForwarderDocument['state'] | 'enabled';
+
+const marks: Readonly<Record<State, readonly [string, string]>> = {
+  enabled: ['is-acked', 'enabled'],
   running: ['is-acked', 'running'],
   backing_off: ['is-bad', 'retrying'],
   dead_letters_full: ['is-bad', 'dead letters full'],
@@ -8,8 +11,8 @@ const marks: Readonly<Record<ForwarderDocument['state'], readonly [string, strin
   paused: ['is-disabled', 'paused'],
 };
 
-/** The state of a forwarder; where there is little room its mark alone. */
-export function ForwarderState({ forwarder: { state } }: { forwarder: Pick<ForwarderDocument, 'state'> }) {
+/** The state of a forwarder or a consumer; where there is little room its mark alone. */
+export function ReaderState({ state }: { state: State }) {
   const [mark, word] = marks[state];
   return (
     <span class={`state ${mark}`}>

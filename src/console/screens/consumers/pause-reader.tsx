@@ -1,22 +1,19 @@
-import type { ForwarderDocument } from '../../../contract/forwarder.ts';
 import { Act } from '../../parts/act.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
-export interface PauseForwarderProps {
-  fleetId: string;
-  forwarder: Pick<ForwarderDocument, 'name' | 'enabled'>;
+export interface PauseReaderProps {
+  /** Of the forwarder or consumer in the API. */
+  path: string;
+  reader: { name: string; enabled: boolean };
   onDone: () => void;
 }
 
-/** Pauses a forwarder, which keeps its place in the logs, or lets it go on from there. */
-export function PauseForwarder({ fleetId, forwarder, onDone }: PauseForwarderProps) {
-  const { name, enabled } = forwarder;
+/** Pauses a forwarder or a consumer, which keeps its place in the logs, or lets it go on from there. */
+export function PauseReader({ path, reader: { name, enabled }, onDone }: PauseReaderProps) {
   const { error, isBusy, submit } = useSubmit();
   const change = (): void =>
-    void submit(() =>
-      call('PATCH', `/fleets/${fleetId}/forwarders/${name}`, { body: { enabled: !enabled } }),
-    ).then(onDone);
+    void submit(() => call('PATCH', path, { body: { enabled: !enabled } })).then(onDone);
   const verb = enabled ? 'Pause' : 'Resume';
   return (
     <Act
