@@ -13,6 +13,7 @@ import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts
 import { countsOf } from '../auth/audit-hook.ts';
 import { onEachShard } from '../request/by-shard.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { deviceFilterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
 
@@ -87,9 +88,6 @@ const changeDevices =
 
 /** Adds `/fleets/{fleet_id}/devices:change`. */
 export function addDeviceChangeRoute(app: AdminApp, context: AdminContext): void {
-  app.post(
-    '/fleets/:fleet_id/devices::change',
-    { config: { scope: 'provision' }, schema: changing },
-    changeDevices(context),
-  );
+  const route = routesOf(app);
+  route('POST', '/fleets/:fleet_id/devices::change', 'provision', changing, changeDevices(context));
 }
