@@ -5,7 +5,7 @@ import {
   devicesPerChangeMax,
   selectedChange,
 } from '../../contract/device.ts';
-import { errorAnswers, fleetPath } from '../../contract/document.ts';
+import { closedObject, errorAnswers, fleetPath } from '../../contract/document.ts';
 import { tagsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
@@ -35,15 +35,12 @@ const changing = {
   description:
     'Changes all selected devices, some per call: call again with `next` as `after` until it is null. Idempotent. Disabling ends streams within a second.',
   params: fleetPath,
-  body: Type.Object(
-    {
-      select: deviceSelection,
-      change: selectedChange,
-      after: Type.Optional(Type.String({ pattern: cursorPattern })),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: devicesPerChangeMax })),
-    },
-    { additionalProperties: false },
-  ),
+  body: closedObject({
+    select: deviceSelection,
+    change: selectedChange,
+    after: Type.Optional(Type.String({ pattern: cursorPattern })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: devicesPerChangeMax })),
+  }),
   response: { 200: changedDevicesDocument, ...errorAnswers },
 };
 

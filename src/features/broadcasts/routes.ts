@@ -21,7 +21,7 @@ import {
   type NewBroadcastBody,
   newBroadcastBody,
 } from '../../contract/broadcast.ts';
-import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
+import { closedObject, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
@@ -281,7 +281,7 @@ const changing = (change: Change) => ({
   summary: `${change[0]?.toUpperCase()}${change.slice(1)} a broadcast`,
   description: changes[change],
   params: broadcastPath,
-  body: Type.Object({}, { additionalProperties: false }),
+  body: closedObject({}),
   response: { 200: broadcastDocument, ...errorAnswers },
 });
 
