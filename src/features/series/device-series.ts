@@ -7,7 +7,7 @@ import type { Shard } from '../../domain/shard.ts';
 import type { LogFollower } from '../records/log-follower.ts';
 import { Buckets, bucketSpan } from './buckets.ts';
 import { payloadNumbers } from './payload-numbers.ts';
-import type { Series, SeriesQuery, SeriesService } from './service.ts';
+import type { Series, SeriesQuery } from './service.ts';
 
 /** Series read at the same time, shared by fleets. */
 const readsMax = 8;
@@ -45,7 +45,7 @@ export interface DeviceSeriesOptions {
  * Computes the charts of a device from the logs, which have no index by device: so it reads from the end backwards, and
  * what a bound leaves out is the oldest.
  */
-export class DeviceSeries implements SeriesService {
+export class DeviceSeries {
   readonly #options: DeviceSeriesOptions;
   readonly #reads = new FairShare(readsMax);
 
@@ -53,6 +53,7 @@ export class DeviceSeries implements SeriesService {
     this.#options = options;
   }
 
+  /** @throws ApiError unavailable while too many are read. */
   async read(query: SeriesQuery): Promise<Series> {
     const fleetId = fleetIdOf(query.device);
     if (!this.#reads.take(fleetId)) throw unavailable('Too many charts are being read. Retry later.');

@@ -20,9 +20,3 @@ export interface Series extends BucketSpan {
   /** Whether a bound left something out: older records, or fields. */
   isPartial: boolean;
 }
-
-/** Reads logs for charts. */
-export interface SeriesService {
-  /** @throws ApiError unavailable while too many are read. */
-  read(query: SeriesQuery): Promise<Series>;
-}
