@@ -3,7 +3,6 @@ import { isUnavailable } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import {
   type AuditBook,
-  type AuditEntry,
   type AuditEvent,
   type AuditOutcome,
   auditBooks,
