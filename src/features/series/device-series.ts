@@ -5,9 +5,28 @@ import { type DeviceKey, fleetIdOf } from '../../core/identity.ts';
 import { logRecordBytes, type StoredRecord } from '../../domain/records/record.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { LogFollower } from '../records/log-follower.ts';
-import { Buckets, bucketSpan } from './buckets.ts';
+import { type BucketSpan, Buckets, bucketSpan, type FieldSeries } from './buckets.ts';
 import { payloadNumbers } from './payload-numbers.ts';
-import type { Series, SeriesQuery } from './service.ts';
+
+/** Selects the numbers of a device's datapoints. */
+export interface SeriesQuery {
+  device: DeviceKey;
+  schema: string;
+  /** JSON Pointers; undefined: all numbers at the top level. */
+  fields: readonly string[] | undefined;
+  fromMs: number;
+  toMs: number;
+  /** Maximum buckets. */
+  pointsMax: number;
+}
+
+export interface Series extends BucketSpan {
+  fields: FieldSeries[];
+  /** From there on nothing was left out. */
+  completeFromMs: number;
+  /** Whether a bound left something out: older records, or fields. */
+  isPartial: boolean;
+}
 
 /** Series read at the same time, shared by fleets. */
 const readsMax = 8;
