@@ -1,4 +1,4 @@
-import { address, boolean, type ConfigOf, integer, reloadable, text } from '../core/config/config-key.ts';
+import { address, boolean, type ConfigOf, integer, text } from '../core/config/config-key.ts';
 import type { Settings } from '../core/config/settings.ts';
 import type { ActionConfig } from '../features/actions/config.ts';
 import type { BroadcastConfig } from '../features/broadcasts/config.ts';
@@ -19,46 +19,34 @@ export const adminKeys = {
     '',
     'Address on any interface for `/healthz`, `/readyz` and `/metrics` only, plain HTTP. Empty: none.',
   ),
-  adminHosts: reloadable(
-    text(
-      '',
-      'Allowed host names of the admin API, separated by commas, besides loopback, its own address and the names in its certificate: names below a wildcard, say, or those of a proxy that passes them on. Requests for others are answered 403.',
-    ),
+  adminHosts: text(
+    '',
+    'Allowed host names of the admin API, separated by commas, besides loopback, its own address and the names in its certificate: names below a wildcard, say, or those of a proxy that passes them on. Requests for others are answered 403.',
+    { isReloadable: true },
   ),
   console: boolean(
     true,
     'Console. Serves the page for browsers at /console/ of the admin API. If off, it and its logins are not there.',
   ),
   adminConnectionsMax: integer(
-    1_024,
-    16,
-    100_000,
+    { default: 1_024, minimum: 16, maximum: 100_000 },
     'Maximum open connections of the admin API, and as many of `probe`. At the limit, idle ones are closed, or else the new one. Raise it for more clients that wait for records.',
   ),
   adminUnreadBytesMax: integer(
-    268_435_456,
-    1_048_576,
-    17_179_869_184,
+    { default: 268_435_456, minimum: 1_048_576, maximum: 17_179_869_184 },
     'Memory for answers of the admin API that clients do not read. Beyond, the oldest is cut off. Lower it where memory is short.',
   ),
-  bootstrapToken: reloadable(
-    boolean(
-      true,
-      'Bootstrap token. The token in DATA/admin.json may do everything, or nothing if this is off. Turn it off once you have created API tokens.',
-    ),
+  bootstrapToken: boolean(
+    true,
+    'Bootstrap token. The token in DATA/admin.json may do everything, or nothing if this is off. Turn it off once you have created API tokens.',
+    { isReloadable: true },
   ),
-  tokenChangesPerSecondMax: reloadable(
-    integer(
-      100,
-      0,
-      100_000,
-      'Maximum changes per second by one token of the admin API, not counting mail. Bursts up to ten times that are allowed; beyond, 429. Raise it for programs that create devices one by one. 0: no limit.',
-    ),
+  tokenChangesPerSecondMax: integer(
+    { default: 100, minimum: 0, maximum: 100_000, isReloadable: true },
+    'Maximum changes per second by one token of the admin API, not counting mail. Bursts up to ten times that are allowed; beyond, 429. Raise it for programs that create devices one by one. 0: no limit.',
   ),
   exportsMax: integer(
-    16,
-    1,
-    1_000,
+    { default: 16, minimum: 1, maximum: 1_000 },
     'Maximum concurrent exports of devices and of the audit log, shared by fleets; one fleet alone gets half. One more is answered 503. Raise it where memory and disk allow.',
   ),
 };

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { SingleBar } from 'cli-progress';
 import { plainText } from '../core/plain-text.ts';
 
 /** Prints the JSON document with `--json`, or else the text. */
@@ -28,6 +29,11 @@ export function endWithReader(): void {
 /** Writes a piece of a long output, as fast as its reader takes it. */
 export async function writeOut(chunk: string | Uint8Array): Promise<void> {
   if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
+}
+
+/** Creates a progress bar on stderr; undefined where nobody would see it. */
+export function progressBar(format: string, { json }: { json?: boolean | undefined }): SingleBar | undefined {
+  return json || !process.stderr.isTTY ? undefined : new SingleBar({ format, stream: process.stderr });
 }
 
 /** Formats aligned columns under their titles; those after the first `texts` are numbers, aligned right. */

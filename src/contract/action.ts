@@ -1,13 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { testRecordsPerActionMax, testsPerActionMax } from '../core/bounds.ts';
 import { runErrorOrNull } from './action-run.ts';
-import { jsonObject, nullable, time } from './document.ts';
+import { closedObject, jsonObject, nullable, time } from './document.ts';
 
 const language = Type.Enum(['javascript', 'typescript']);
-const trigger = Type.Object(
-  { kind: Type.Enum(['message', 'datapoint']), schema: Type.String() },
-  { additionalProperties: false },
-);
+const trigger = closedObject({ kind: Type.Enum(['message', 'datapoint']), schema: Type.String() });
 export type ActionTriggerDocument = Static<typeof trigger>;
 const triggers = Type.Array(trigger, {
   description: 'Schemas whose records run the action. The fleet must have them.',
@@ -19,17 +16,14 @@ const payloadSchema = Type.Unsafe<Record<string, unknown>>({
   description: 'JSON Schema 2020-12 that the payload must match.',
 });
 
-const testRecord = Type.Object(
-  {
-    device: Type.String({ description: 'Id of the device taken as the sender.' }),
-    kind: Type.Optional(Type.Enum(['message', 'datapoint'])),
-    name: Type.Optional(
-      Type.String({ description: 'Name of the schema. Like `kind`, defaults to the first trigger.' }),
-    ),
-    payload: jsonObject,
-  },
-  { additionalProperties: false },
-);
+const testRecord = closedObject({
+  device: Type.String({ description: 'Id of the device taken as the sender.' }),
+  kind: Type.Optional(Type.Enum(['message', 'datapoint'])),
+  name: Type.Optional(
+    Type.String({ description: 'Name of the schema. Like `kind`, defaults to the first trigger.' }),
+  ),
+  payload: jsonObject,
+});
 const state = (description: string) =>
   Type.Optional(Type.Unsafe<Record<string, unknown>>({ ...jsonObject, description }));
 const actionTest = Type.Object(
@@ -45,13 +39,9 @@ const actionTest = Type.Object(
     ),
     state: state('The state before the first record. Absent: empty.'),
     mails: Type.Optional(
-      Type.Array(
-        Type.Object(
-          { to: Type.String(), name: Type.String(), payload: jsonObject },
-          { additionalProperties: false },
-        ),
-        { description: 'The mails that all runs together must send, in this order, if present.' },
-      ),
+      Type.Array(closedObject({ to: Type.String(), name: Type.String(), payload: jsonObject }), {
+        description: 'The mails that all runs together must send, in this order, if present.',
+      }),
     ),
     state_after: state('The whole state that the last run must leave, if present.'),
   },
@@ -91,7 +81,7 @@ const takenOver = Type.Partial(
     }),
   }),
 ).properties;
-const draft = Type.Object({ ...code, ...takenOver }, { additionalProperties: false });
+const draft = closedObject({ ...code, ...takenOver });
 export type ActionDraftBody = Static<typeof draft>;
 export const newVersionBody = Type.Object(
   {
@@ -103,10 +93,7 @@ export const newVersionBody = Type.Object(
   { additionalProperties: false, description: 'Absent fields stay as they are; the code is required.' },
 );
 /** Code to type-check. */
-export const checkBody = Type.Object(
-  { source: Type.String(), on: Type.Optional(triggers) },
-  { additionalProperties: false },
-);
+export const checkBody = closedObject({ source: Type.String(), on: Type.Optional(triggers) });
 /** Type errors, in order; lines and columns count from 1. */
 export const checkDocument = Type.Object({
   items: Type.Array(
@@ -120,10 +107,7 @@ export const checkDocument = Type.Object({
 });
 export type CheckDocument = Static<typeof checkDocument>;
 
-export const rollbackBody = Type.Object(
-  { version: Type.Integer({ minimum: 1 }) },
-  { additionalProperties: false },
-);
+export const rollbackBody = closedObject({ version: Type.Integer({ minimum: 1 }) });
 export const trialBody = Type.Object(
   { record: Type.Optional(testRecord), test: Type.Optional(actionTest), draft: Type.Optional(draft) },
   { additionalProperties: false, description: 'Has either a record, for the state as it is, or a test.' },

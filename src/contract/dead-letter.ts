@@ -1,23 +1,18 @@
 import { type Static, Type } from 'typebox';
-import { deviceId, nullable, oneOrSeveral, repeatedParameter, time } from './document.ts';
+import { closedObject, deviceId, nullable, oneOrSeveral, repeatedParameter, time } from './document.ts';
 
 const reasons = ['rejected', 'expired', 'over_requeued', 'mailbox_full'] as const;
 const reason = Type.Enum([...reasons]);
 const anyReason = 'It died for any of these reasons.';
 
 /** Filter of letters in the bodies of `:replay` and `:drop`; all members must match. */
-export const letterFilter = Type.Object(
-  {
-    device_id: Type.Optional(deviceId),
-    name: Type.Optional(Type.String({ maxLength: 255 })),
-    reason: Type.Optional(oneOrSeveral(reason, reasons.length, anyReason)),
-    from: Type.Optional(
-      Type.String({ description: 'Died at that time or later, ISO 8601 with a time zone.' }),
-    ),
-    to: Type.Optional(Type.String({ description: 'Died before that time.' })),
-  },
-  { additionalProperties: false },
-);
+export const letterFilter = closedObject({
+  device_id: Type.Optional(deviceId),
+  name: Type.Optional(Type.String({ maxLength: 255 })),
+  reason: Type.Optional(oneOrSeveral(reason, reasons.length, anyReason)),
+  from: Type.Optional(Type.String({ description: 'Died at that time or later, ISO 8601 with a time zone.' })),
+  to: Type.Optional(Type.String({ description: 'Died before that time.' })),
+});
 export type LetterFilter = Static<typeof letterFilter>;
 /** The same filter in a query. */
 export const letterFilterQuery = Type.Object({
@@ -40,27 +35,24 @@ export const deadLetterDocument = Type.Object({
 export type DeadLetterDocument = Static<typeof deadLetterDocument>;
 
 /** Selects letters by id, or all that match a filter, some at a time. */
-export const letterSelectionBody = Type.Object(
-  {
-    letters: Type.Optional(
-      Type.Array(
-        Type.Object({ device_id: deviceId, mail_id: Type.String() }, { additionalProperties: false }),
-        { minItems: 1, maxItems: 1_000 },
-      ),
-    ),
-    filter: Type.Optional(letterFilter),
-    after: Type.Optional(
-      Type.String({
-        pattern: '^([0-9a-f]{68}([0-9a-f]{12})?)?$',
-        description: '`next` of the previous call. Letters that died since the first call are not selected.',
-      }),
-    ),
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1_000, description: 'Maximum letters per call; 100 by default.' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const letterSelectionBody = closedObject({
+  letters: Type.Optional(
+    Type.Array(closedObject({ device_id: deviceId, mail_id: Type.String() }), {
+      minItems: 1,
+      maxItems: 1_000,
+    }),
+  ),
+  filter: Type.Optional(letterFilter),
+  after: Type.Optional(
+    Type.String({
+      pattern: '^([0-9a-f]{68}([0-9a-f]{12})?)?$',
+      description: '`next` of the previous call. Letters that died since the first call are not selected.',
+    }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1_000, description: 'Maximum letters per call; 100 by default.' }),
+  ),
+});
 export type LetterSelectionBody = Static<typeof letterSelectionBody>;
 
 const outcomeMembers = { mail_id: Type.String(), device_id: Type.String() };

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { tagsMax } from '../core/bounds.ts';
 import { deviceSecretPattern } from '../core/identity.ts';
 import {
+  closedObject,
   deviceId,
   fleetId,
   name,
@@ -125,10 +126,10 @@ export const changedDevicesDocument = Type.Object({
 });
 export type ChangedDevicesDocument = Static<typeof changedDevicesDocument>;
 
-export const newDevicesBody = Type.Object(
-  { count: Type.Integer({ minimum: 1, maximum: 1_000_000 }), tags: Type.Optional(tags) },
-  { additionalProperties: false },
-);
+export const newDevicesBody = closedObject({
+  count: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+  tags: Type.Optional(tags),
+});
 /** A device as one line of an import or an export. */
 export const deviceLine = Type.Partial(
   Type.Object({

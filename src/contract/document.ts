@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { tagLengthMax, tagsMax } from '../core/bounds.ts';
 import { deviceIdPattern, fleetIdPattern, schemaNamePattern } from '../core/identity.ts';
 import { plainCharacter } from '../core/plain-text.ts';
@@ -10,6 +10,11 @@ export const nullable = <T extends 'string' | 'integer'>(type: T, options: objec
 /** One of some words, with its type, which validators that compare the items of an array want to know. */
 export function wordOf<const T extends string>(words: readonly T[], options: object = {}) {
   return Type.Unsafe<T>({ type: 'string', enum: [...words], ...options });
+}
+
+/** An object without further members: a mistyped one of a body must not be ignored. */
+export function closedObject<P extends TProperties>(properties: P) {
+  return Type.Object(properties, { additionalProperties: false });
 }
 
 export const fleetId = Type.String({ pattern: fleetIdPattern.source });

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { nullable, time } from './document.ts';
+import { closedObject, nullable, time } from './document.ts';
 import { recordHeadDocument, recordKind } from './record.ts';
 
 const type = Type.Enum(['webhook', 'nats']);
@@ -148,19 +148,16 @@ export const forwarderTrialDocument = Type.Object({
 });
 export type ForwarderTrialDocument = Static<typeof forwarderTrialDocument>;
 
-export const secretRotationBody = Type.Object(
-  {
-    secret: Type.Optional(signingSecret),
-    grace_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 2_592_000,
-        description: 'How long the previous secret is used too. Default: one day.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const secretRotationBody = closedObject({
+  secret: Type.Optional(signingSecret),
+  grace_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2_592_000,
+      description: 'How long the previous secret is used too. Default: one day.',
+    }),
+  ),
+});
 export const signingSecretDocument = Type.Object({ secret: signingSecret });
 export type SigningSecretDocument = Static<typeof signingSecretDocument>;
 

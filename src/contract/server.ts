@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { jsonObject, nullable, time } from './document.ts';
+import { closedObject, jsonObject, nullable, time } from './document.ts';
 
 export const healthDocument = Type.Object({ ok: Type.Boolean() });
 export const notReadyDocument = Type.Object({
@@ -78,16 +78,13 @@ export const serverDocument = Type.Object({
 });
 export type ServerDocument = Static<typeof serverDocument>;
 
-export const newBackupBody = Type.Object(
-  {
-    folder: Type.String({
-      description: "Absolute path on the server's machine, of a folder that is empty or does not exist.",
-      pattern: '^/[^\\u0000]*$',
-      maxLength: 4_096,
-    }),
-  },
-  { additionalProperties: false },
-);
+export const newBackupBody = closedObject({
+  folder: Type.String({
+    description: "Absolute path on the server's machine, of a folder that is empty or does not exist.",
+    pattern: '^/[^\\u0000]*$',
+    maxLength: 4_096,
+  }),
+});
 export const backupDocument = Type.Object({
   folder: Type.String(),
   state: Type.Union([Type.Literal('running'), Type.Literal('done'), Type.Literal('failed')]),

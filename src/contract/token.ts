@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { idPatternLengthMax } from '../core/bounds.ts';
 import { scopes } from '../core/scope.ts';
-import { expiresAt, fleetId, name, nullable, tags, time } from './document.ts';
+import { closedObject, expiresAt, fleetId, name, nullable, tags, time } from './document.ts';
 
 /** An API token, or a session of the console. */
 export const tokenDocument = Type.Object({
@@ -27,21 +27,18 @@ export const createdTokenDocument = Type.Interface([tokenDocument], {
 });
 export type CreatedTokenDocument = Static<typeof createdTokenDocument>;
 
-export const newTokenBody = Type.Object(
-  {
-    name: Type.String({ ...name, minLength: 1, description: 'Who or what uses it.' }),
-    // With a type, the validator checks uniqueness by hash instead of comparing all pairs.
-    scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), { minItems: 1, uniqueItems: true }),
-    fleet_id: Type.Optional(
-      Type.Unsafe<string | null>({
-        anyOf: [fleetId, { type: 'null' }],
-        description: 'Absent or null: all fleets.',
-      }),
-    ),
-    expires_at: expiresAt,
-  },
-  { additionalProperties: false },
-);
+export const newTokenBody = closedObject({
+  name: Type.String({ ...name, minLength: 1, description: 'Who or what uses it.' }),
+  // With a type, the validator checks uniqueness by hash instead of comparing all pairs.
+  scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), { minItems: 1, uniqueItems: true }),
+  fleet_id: Type.Optional(
+    Type.Unsafe<string | null>({
+      anyOf: [fleetId, { type: 'null' }],
+      description: 'Absent or null: all fleets.',
+    }),
+  ),
+  expires_at: expiresAt,
+});
 
 /** The token of a request. */
 export const selfDocument = Type.Object({
@@ -77,24 +74,21 @@ export const createdClaimTokenDocument = Type.Interface([claimTokenDocument], {
 });
 export type CreatedClaimTokenDocument = Static<typeof createdClaimTokenDocument>;
 
-export const newClaimTokenBody = Type.Object(
-  {
-    name: Type.Optional(name),
-    devices_max: Type.Integer({
-      minimum: 1,
-      maximum: 100_000_000,
-      description: 'Maximum devices that may claim with it.',
+export const newClaimTokenBody = closedObject({
+  name: Type.Optional(name),
+  devices_max: Type.Integer({
+    minimum: 1,
+    maximum: 100_000_000,
+    description: 'Maximum devices that may claim with it.',
+  }),
+  expires_at: expiresAt,
+  id_pattern: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: idPatternLengthMax,
+      description:
+        'RE2 pattern that the whole device id must match. With a pattern, a device must name its id.',
     }),
-    expires_at: expiresAt,
-    id_pattern: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: idPatternLengthMax,
-        description:
-          'RE2 pattern that the whole device id must match. With a pattern, a device must name its id.',
-      }),
-    ),
-    tags: Type.Optional(tags),
-  },
-  { additionalProperties: false },
-);
+  ),
+  tags: Type.Optional(tags),
+});

@@ -1,4 +1,4 @@
-import { type ConfigOf, integer, type Key, reloadable, text } from '../core/config/config-key.ts';
+import { type ConfigOf, integer, type Key, text } from '../core/config/config-key.ts';
 
 /** Storage engine for devices and everything else. */
 export type StoreSetting =
@@ -36,55 +36,35 @@ export const storageKeys = {
   data: text('./data', 'Data folder. In a configuration file, relative to its folder.', { minLength: 1 }),
   store,
   databaseConnectionsMax: integer(
-    4,
-    2,
-    64,
+    { default: 4, minimum: 2, maximum: 64 },
     'Connections from each worker to each database of `store`, plus one that listens. Lower it to stay within the connection limit of the database.',
   ),
   databaseTimeoutMilliseconds: integer(
-    5_000,
-    100,
-    60_000,
+    { default: 5_000, minimum: 100, maximum: 60_000 },
     'Timeout for database queries of a request, including the wait for a connection. After it, the request gets 503 within a second. Raise it for a distant database.',
   ),
   mapBytesMax: integer(
-    64 * 1024 ** 3,
-    16 * 1024 * 1024,
-    16_384 * 1024 ** 3,
+    { default: 64 * 1024 ** 3, minimum: 16 * 1024 * 1024, maximum: 16_384 * 1024 ** 3 },
     'Maximum size of one shard on disk. Reserves address space, not disk; writes to a full shard get 503. Lower it where address space is limited.',
   ),
   diskFreeBytesMin: integer(
-    64 * 1024 * 1024,
-    1024 * 1024,
-    1_024 * 1024 ** 3,
+    { default: 64 * 1024 * 1024, minimum: 1024 * 1024, maximum: 1_024 * 1024 ** 3 },
     'Minimum free disk space. Below it, writes that add data get 503; below a quarter of it, all writes do. Raise it where others write to the same disk.',
   ),
   commitDelayMilliseconds: integer(
-    4,
-    0,
-    50,
+    { default: 4, minimum: 0, maximum: 50 },
     'Minimum time between two commits of a busy shard, so that more writes share each. Lower it for lower latency, raise it for fewer flushes; 0 never waits.',
   ),
-  shardQueueMax: reloadable(
-    integer(
-      10_000,
-      1,
-      1_000_000,
-      'Maximum writes waiting for one shard. Further ones get 503. Raise it for bursts that may be answered late.',
-    ),
+  shardQueueMax: integer(
+    { default: 10_000, minimum: 1, maximum: 1_000_000, isReloadable: true },
+    'Maximum writes waiting for one shard. Further ones get 503. Raise it for bursts that may be answered late.',
   ),
-  shardQueueBytesMax: reloadable(
-    integer(
-      67_108_864,
-      1_048_576,
-      1_073_741_824,
-      'Maximum payload bytes of the writes waiting for one shard. Further ones get 503.',
-    ),
+  shardQueueBytesMax: integer(
+    { default: 67_108_864, minimum: 1_048_576, maximum: 1_073_741_824, isReloadable: true },
+    'Maximum payload bytes of the writes waiting for one shard. Further ones get 503.',
   ),
   clockJumpGraceSeconds: integer(
-    86_400,
-    1,
-    2_592_000,
+    { default: 86_400, minimum: 1, maximum: 2_592_000 },
     'Grace period after a forward clock jump, before idempotency keys expire by it; also how much downtime counts towards the age of mail and records. Raise it where a clock may be wrong for longer.',
   ),
 };

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { type ConfigOf, integer, reloadable } from '../core/config/config-key.ts';
+import { type ConfigOf, integer } from '../core/config/config-key.ts';
 import type { TelemetryConfig } from '../core/telemetry/config.ts';
 import type { DeviceApiConfig } from '../device-api/config.ts';
 import type { StorageConfig } from '../storage/config.ts';
@@ -7,34 +7,20 @@ import type { StorageConfig } from '../storage/config.ts';
 /** Configuration of threads: how many, and when one counts as dead. */
 export const threadKeys = {
   shards: integer(
-    Math.min(availableParallelism(), 256),
-    1,
-    256,
+    { default: Math.min(availableParallelism(), 256), minimum: 1, maximum: 256 },
     'Worker threads, each with a front end and one shard of the devices. A number other than that of the data folder reshards it at the start. Default: that of the data folder, or the number of cores.',
   ),
-  stallMilliseconds: reloadable(
-    integer(
-      1_000,
-      100,
-      60_000,
-      'Stall of an event loop that is logged and counted. Raise it on a machine that is often busy with other things.',
-    ),
+  stallMilliseconds: integer(
+    { default: 1_000, minimum: 100, maximum: 60_000, isReloadable: true },
+    'Stall of an event loop that is logged and counted. Raise it on a machine that is often busy with other things.',
   ),
-  stallEndSeconds: reloadable(
-    integer(
-      30,
-      2,
-      3_600,
-      'Stall of a thread after which the process ends, to be restarted. Raise it where disks or virtual machines pause for longer.',
-    ),
+  stallEndSeconds: integer(
+    { default: 30, minimum: 2, maximum: 3_600, isReloadable: true },
+    'Stall of a thread after which the process ends, to be restarted. Raise it where disks or virtual machines pause for longer.',
   ),
-  shutdownSeconds: reloadable(
-    integer(
-      10,
-      1,
-      12,
-      'Time for requests in flight to finish when the server stops. Must be less than what the supervisor waits.',
-    ),
+  shutdownSeconds: integer(
+    { default: 10, minimum: 1, maximum: 12, isReloadable: true },
+    'Time for requests in flight to finish when the server stops. Must be less than what the supervisor waits.',
   ),
 };
 

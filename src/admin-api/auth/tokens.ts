@@ -10,6 +10,7 @@ import {
 import { ApiError } from '../../core/errors.ts';
 import { isExpired, type Token, type Tokens } from '../../declarations/tokens.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { expiryOf, timeTextOf } from '../request/times.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
 
@@ -127,13 +128,10 @@ const endSession =
 
 /** `/tokens`: who may use the admin API. */
 export function addTokenRoutes(app: AdminApp, context: AdminContext, open: OpenRequests): void {
-  app.get('/self', { config: { scope: 'any' }, schema: self }, showSelf(context));
-  app.delete('/self', { config: { scope: 'any' }, schema: ending }, endSession(context));
-  app.get('/tokens', { config: { scope: 'admin' }, schema: listing }, listTokens(context));
-  app.post('/tokens', { config: { scope: 'admin' }, schema: creation }, createToken(context));
-  app.delete(
-    '/tokens/:token_id',
-    { config: { scope: 'admin' }, schema: revocation },
-    revokeToken(context, open),
-  );
+  const route = routesOf(app);
+  route('GET', '/self', 'any', self, showSelf(context));
+  route('DELETE', '/self', 'any', ending, endSession(context));
+  route('GET', '/tokens', 'admin', listing, listTokens(context));
+  route('POST', '/tokens', 'admin', creation, createToken(context));
+  route('DELETE', '/tokens/:token_id', 'admin', revocation, revokeToken(context, open));
 }

@@ -8,6 +8,7 @@ import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import type { Exports } from '../request/exports.ts';
+import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 import { deviceFilterOf } from '../routes/device-filter.ts';
 import { listDevices } from '../routes/device-list.ts';
@@ -122,17 +123,9 @@ const exportDevices =
 
 /** Adds `/fleets/{fleet_id}/devices:export`. An export that fails midway aborts the transfer. */
 export function addExportRoute(app: AdminApp, context: AdminContext, exports: Exports): void {
-  app.get(
-    '/fleets/:fleet_id/devices::export',
-    {
-      config: {
-        scope: 'provision',
-        // With digests, the same devices can be created elsewhere.
-        book: ({ query }) =>
-          (query as Static<typeof exportQuery>).with === undefined ? undefined : 'change',
-      },
-      schema: exporting,
-    },
-    exportDevices(context, exports),
-  );
+  const route = routesOf(app);
+  route('GET', '/fleets/:fleet_id/devices::export', 'provision', exporting, exportDevices(context, exports), {
+    // With digests, the same devices can be created elsewhere.
+    book: ({ query }) => ((query as Static<typeof exportQuery>).with === undefined ? undefined : 'change'),
+  });
 }

@@ -34,7 +34,7 @@ import type { DeadLetterService } from '../../features/dead-letters/service.ts';
 import type { ForwarderDeclarations } from '../../features/forwarders/control.ts';
 import type { ForwarderDeadLetter, ForwarderWork } from '../../features/forwarders/service.ts';
 import type { RecordService } from '../../features/records/service.ts';
-import type { SeriesService } from '../../features/series/service.ts';
+import type { DeviceSeries } from '../../features/series/device-series.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { ConsoleCodes } from '../console/console-codes.ts';
 import type { ConsoleFiles } from '../console/console-files.ts';
@@ -110,7 +110,7 @@ export interface AdminContext {
   forwarderWork: ForwarderWork;
   forwarderDeadLetters: DeadLetterService<ForwarderDeadLetter, Buffer>;
   records: RecordService;
-  series: SeriesService;
+  series: DeviceSeries;
   consumers: ConsumerService;
   broadcasts: BroadcastService;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };

@@ -17,6 +17,7 @@ import { parseMessage } from '../../declarations/schemas/payload.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import { documentBytesMax } from '../request/bodies.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import {
   checkSelection,
   deadLetterFilterOf,
@@ -231,24 +232,13 @@ const dropLetters =
 
 /** Adds `/fleets/{fleet_id}/dead-letters`: mail that was rejected, expired or requeued too often (D16). */
 export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void {
-  app.get(
-    '/fleets/:fleet_id/dead-letters',
-    { config: { scope: 'read' }, schema: listing },
-    listLetters(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/dead-letters/:device_id/:mail_id',
-    { config: { scope: 'read' }, schema: showing },
-    showLetter(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/dead-letters::replay',
-    { config: { scope: 'mail' }, bodyLimit: selectionBytesMax, schema: replaying },
-    replayLetters(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/dead-letters::drop',
-    { config: { scope: 'mail' }, bodyLimit: selectionBytesMax, schema: dropping },
-    dropLetters(context),
-  );
+  const route = routesOf(app);
+  route('GET', '/fleets/:fleet_id/dead-letters', 'read', listing, listLetters(context));
+  route('GET', '/fleets/:fleet_id/dead-letters/:device_id/:mail_id', 'read', showing, showLetter(context));
+  route('POST', '/fleets/:fleet_id/dead-letters::replay', 'mail', replaying, replayLetters(context), {
+    bodyLimit: selectionBytesMax,
+  });
+  route('POST', '/fleets/:fleet_id/dead-letters::drop', 'mail', dropping, dropLetters(context), {
+    bodyLimit: selectionBytesMax,
+  });
 }

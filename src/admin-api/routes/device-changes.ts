@@ -5,7 +5,7 @@ import {
   devicesPerChangeMax,
   selectedChange,
 } from '../../contract/device.ts';
-import { errorAnswers, fleetPath } from '../../contract/document.ts';
+import { closedObject, errorAnswers, fleetPath } from '../../contract/document.ts';
 import { tagsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
@@ -13,6 +13,7 @@ import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts
 import { countsOf } from '../auth/audit-hook.ts';
 import { onEachShard } from '../request/by-shard.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { deviceFilterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
 
@@ -34,15 +35,12 @@ const changing = {
   description:
     'Changes all selected devices, some per call: call again with `next` as `after` until it is null. Idempotent. Disabling ends streams within a second.',
   params: fleetPath,
-  body: Type.Object(
-    {
-      select: deviceSelection,
-      change: selectedChange,
-      after: Type.Optional(Type.String({ pattern: cursorPattern })),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: devicesPerChangeMax })),
-    },
-    { additionalProperties: false },
-  ),
+  body: closedObject({
+    select: deviceSelection,
+    change: selectedChange,
+    after: Type.Optional(Type.String({ pattern: cursorPattern })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: devicesPerChangeMax })),
+  }),
   response: { 200: changedDevicesDocument, ...errorAnswers },
 };
 
@@ -87,9 +85,6 @@ const changeDevices =
 
 /** Adds `/fleets/{fleet_id}/devices:change`. */
 export function addDeviceChangeRoute(app: AdminApp, context: AdminContext): void {
-  app.post(
-    '/fleets/:fleet_id/devices::change',
-    { config: { scope: 'provision' }, schema: changing },
-    changeDevices(context),
-  );
+  const route = routesOf(app);
+  route('POST', '/fleets/:fleet_id/devices::change', 'provision', changing, changeDevices(context));
 }

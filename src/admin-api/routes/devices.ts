@@ -17,6 +17,7 @@ import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity
 import type { DeviceChange } from '../../domain/devices/device.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 import { deviceFilterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
@@ -187,34 +188,12 @@ const rotateSecret =
 
 /** Adds `/fleets/{fleet_id}/devices`, each device under it, and the rotation of its secret. */
 export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
-  app.get(
-    '/fleets/:fleet_id/devices',
-    { config: { scope: 'read' }, schema: listing },
-    listFleetDevices(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/devices',
-    { config: { scope: 'provision' }, schema: creation },
-    createDevice(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/devices/:device_id',
-    { config: { scope: 'read' }, schema: showing },
-    showDevice(context),
-  );
-  app.patch(
-    '/fleets/:fleet_id/devices/:device_id',
-    { config: { scope: 'provision' }, schema: changing },
-    changeDevice(context),
-  );
-  app.delete(
-    '/fleets/:fleet_id/devices/:device_id',
-    { config: { scope: 'provision' }, schema: deletion },
-    deleteDevice(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/devices/:device_id/rotate-secret',
-    { config: { scope: 'provision' }, schema: renewal },
-    rotateSecret(context),
-  );
+  const route = routesOf(app);
+  const device = '/fleets/:fleet_id/devices/:device_id';
+  route('GET', '/fleets/:fleet_id/devices', 'read', listing, listFleetDevices(context));
+  route('POST', '/fleets/:fleet_id/devices', 'provision', creation, createDevice(context));
+  route('GET', device, 'read', showing, showDevice(context));
+  route('PATCH', device, 'provision', changing, changeDevice(context));
+  route('DELETE', device, 'provision', deletion, deleteDevice(context));
+  route('POST', `${device}/rotate-secret`, 'provision', renewal, rotateSecret(context));
 }

@@ -3,6 +3,7 @@ import { fleetCountsDocument } from '../../contract/fleet.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceCounts } from '../insight/device-counts.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 import { activeSinceMs, stuckBeforeMs } from './device-state.ts';
 
@@ -43,9 +44,6 @@ const countDevices =
 
 /** Adds `/fleets/{fleet_id}/counts`. */
 export function addFleetCountRoute(app: AdminApp, context: AdminContext, counts: DeviceCounts): void {
-  app.get(
-    '/fleets/:fleet_id/counts',
-    { config: { scope: 'read' }, schema: counting },
-    countDevices(context, counts),
-  );
+  const route = routesOf(app);
+  route('GET', '/fleets/:fleet_id/counts', 'read', counting, countDevices(context, counts));
 }

@@ -14,6 +14,7 @@ import type { Fleet } from '../../declarations/fleet.ts';
 import type { FleetChange } from '../../declarations/registry.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 
 /** Describes a fleet with its effective limits: its own, or those of the configuration. */
@@ -148,13 +149,10 @@ const deleteFleet =
 
 /** Adds `/fleets` and `/fleets/{fleet_id}`. */
 export function addFleetRoutes(app: AdminApp, context: AdminContext): void {
-  app.get(
-    '/fleets',
-    { config: { scope: 'read', narrowsToFleet: true }, schema: listing },
-    listFleets(context),
-  );
-  app.post('/fleets', { config: { scope: 'provision' }, schema: creation }, createFleet(context));
-  app.get('/fleets/:fleet_id', { config: { scope: 'read' }, schema: showing }, showFleet(context));
-  app.patch('/fleets/:fleet_id', { config: { scope: 'provision' }, schema: changing }, changeFleet(context));
-  app.delete('/fleets/:fleet_id', { config: { scope: 'admin' }, schema: deletion }, deleteFleet(context));
+  const route = routesOf(app);
+  route('GET', '/fleets', 'read', listing, listFleets(context), { narrowsToFleet: true });
+  route('POST', '/fleets', 'provision', creation, createFleet(context));
+  route('GET', '/fleets/:fleet_id', 'read', showing, showFleet(context));
+  route('PATCH', '/fleets/:fleet_id', 'provision', changing, changeFleet(context));
+  route('DELETE', '/fleets/:fleet_id', 'admin', deletion, deleteFleet(context));
 }

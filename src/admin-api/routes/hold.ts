@@ -1,6 +1,7 @@
 import { errorAnswers } from '../../contract/document.ts';
 import { holdDocument, releaseDocument } from '../../contract/server.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 
 const showing = {
@@ -30,6 +31,7 @@ const release =
 
 /** `/hold`: begins with `serve --paused` or `restore --quiet`, and ends here. */
 export function addHoldRoutes(app: AdminApp, context: AdminContext): void {
-  app.get('/hold', { config: { scope: 'read' }, schema: showing }, showHold(context));
-  app.delete('/hold', { config: { scope: 'admin' }, schema: releasing }, release(context));
+  const route = routesOf(app);
+  route('GET', '/hold', 'read', showing, showHold(context));
+  route('DELETE', '/hold', 'admin', releasing, release(context));
 }

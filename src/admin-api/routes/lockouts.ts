@@ -11,6 +11,7 @@ import { clientAddressText, parseClientAddress } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Lockout, LockoutFilter } from '../../domain/devices/lockout.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import type { Principal } from '../request/scope.ts';
 import { timeTextOf } from '../request/times.ts';
 
@@ -85,14 +86,7 @@ const liftLockouts =
 
 /** Adds `/lockouts`: what locks devices out of this node, and lifting it. */
 export function addLockoutRoutes(app: AdminApp, context: AdminContext): void {
-  app.get(
-    '/lockouts',
-    { config: { scope: 'read', narrowsToFleet: true }, schema: listing },
-    listLockouts(context),
-  );
-  app.delete(
-    '/lockouts',
-    { config: { scope: 'provision', narrowsToFleet: true }, schema: lifting },
-    liftLockouts(context),
-  );
+  const route = routesOf(app);
+  route('GET', '/lockouts', 'read', listing, listLockouts(context), { narrowsToFleet: true });
+  route('DELETE', '/lockouts', 'provision', lifting, liftLockouts(context), { narrowsToFleet: true });
 }

@@ -22,6 +22,7 @@ import {
   refusal,
   replayHeader,
 } from '../request/mail-request.ts';
+import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 
 /** Documented as a list, but sent as the bytes of `describePage`. */
@@ -168,18 +169,11 @@ const listMail =
 
 /** Adds `…/devices/{device_id}/mail`: sending a mail, and listing the mailbox. */
 export function addMailRoutes(app: AdminApp, context: AdminContext): void {
-  app.post(
-    mailPath,
-    {
-      config: { scope: 'mail', book: 'traffic', bodyLimitKey: 'bodyBytesMax' },
-      bodyLimit: context.config.bodyBytesMax,
-      schema: sending,
-    },
-    sendMail(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/devices/:device_id/mail',
-    { config: { scope: 'read' }, schema: listing },
-    listMail(context),
-  );
+  const route = routesOf(app);
+  route('POST', mailPath, 'mail', sending, sendMail(context), {
+    book: 'traffic',
+    bodyLimitKey: 'bodyBytesMax',
+    bodyLimit: context.config.bodyBytesMax,
+  });
+  route('GET', '/fleets/:fleet_id/devices/:device_id/mail', 'read', listing, listMail(context));
 }

@@ -6,6 +6,7 @@ import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import type { Receipt } from '../../domain/mail/ended-mail.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 
 const mailPath = Type.Interface([devicePath], { mail_id: Type.String() });
@@ -86,14 +87,8 @@ const withdrawMail =
 
 /** Adds `…/devices/{device_id}/mail/{mail_id}`: the receipt of a mail (D17), and withdrawing it. */
 export function addReceiptRoutes(app: AdminApp, context: AdminContext): void {
-  app.get(
-    '/fleets/:fleet_id/devices/:device_id/mail/:mail_id',
-    { config: { scope: 'read' }, schema: showing },
-    showReceipt(context),
-  );
-  app.delete(
-    '/fleets/:fleet_id/devices/:device_id/mail/:mail_id',
-    { config: { scope: 'mail' }, schema: withdrawing },
-    withdrawMail(context),
-  );
+  const route = routesOf(app);
+  const path = '/fleets/:fleet_id/devices/:device_id/mail/:mail_id';
+  route('GET', path, 'read', showing, showReceipt(context));
+  route('DELETE', path, 'mail', withdrawing, withdrawMail(context));
 }

@@ -3,6 +3,7 @@ import { type SchemaCheckDocument, schemaCheckBody, schemaCheckDocument } from '
 import { ApiError } from '../../core/errors.ts';
 import { type SchemaTrial, trySchema } from '../../declarations/schemas/schema-trial.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 
 function describeTrial({ fault, cost, refusal }: SchemaTrial, stepsMax: number): SchemaCheckDocument {
   return {
@@ -56,16 +57,12 @@ const checkSchemas =
 
 /** Adds `/fleets/{fleet_id}/schemas:check`. */
 export function addSchemaCheckRoute(app: AdminApp, context: AdminContext): void {
+  const route = routesOf(app);
   const { schemaBytesMax, bodyBytesMax } = context.config;
-  app.post(
-    '/fleets/:fleet_id/schemas::check',
-    {
-      // It changes nothing, and is asked as somebody types.
-      config: { scope: 'provision', book: () => undefined },
-      // Room for texts with every quote and line end escaped.
-      bodyLimit: 2 * (schemaBytesMax + bodyBytesMax) + 4_096,
-      schema: checking,
-    },
-    checkSchemas(context),
-  );
+  route('POST', '/fleets/:fleet_id/schemas::check', 'provision', checking, checkSchemas(context), {
+    // It changes nothing, and is asked as somebody types.
+    book: () => undefined,
+    // Room for texts with every quote and line end escaped.
+    bodyLimit: 2 * (schemaBytesMax + bodyBytesMax) + 4_096,
+  });
 }

@@ -6,6 +6,7 @@ import { schemaNamePattern } from '../../core/identity.ts';
 import type { SchemaText } from '../../declarations/fleet.ts';
 import { bytesBody } from '../request/bodies.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 
 const schemaPath = Type.Object({ fleet_id: Type.String(), kind: schemaKind, name: Type.String() });
 /** Sent as stored, not serialized from an object. */
@@ -75,24 +76,12 @@ const deleteSchema =
 
 /** Adds `/fleets/{fleet_id}/schemas`, and each schema under its kind and name. */
 export function addSchemaRoutes(app: AdminApp, context: AdminContext): void {
-  app.get('/fleets/:fleet_id/schemas', { config: { scope: 'read' }, schema: listing }, listSchemas(context));
-  app.put(
-    '/fleets/:fleet_id/schemas/:kind/:name',
-    {
-      config: { scope: 'provision', bodyLimitKey: 'schemaBytesMax' },
-      bodyLimit: context.config.schemaBytesMax,
-      schema: storing,
-    },
-    putSchema(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/schemas/:kind/:name',
-    { config: { scope: 'read' }, schema: showing },
-    showSchema(context),
-  );
-  app.delete(
-    '/fleets/:fleet_id/schemas/:kind/:name',
-    { config: { scope: 'provision' }, schema: deletion },
-    deleteSchema(context),
-  );
+  const route = routesOf(app);
+  route('GET', '/fleets/:fleet_id/schemas', 'read', listing, listSchemas(context));
+  route('PUT', '/fleets/:fleet_id/schemas/:kind/:name', 'provision', storing, putSchema(context), {
+    bodyLimitKey: 'schemaBytesMax',
+    bodyLimit: context.config.schemaBytesMax,
+  });
+  route('GET', '/fleets/:fleet_id/schemas/:kind/:name', 'read', showing, showSchema(context));
+  route('DELETE', '/fleets/:fleet_id/schemas/:kind/:name', 'provision', deletion, deleteSchema(context));
 }

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, type Registry } from 'prom-client';
 import { Type } from 'typebox';
 import { SingleFlight } from '../../core/async.ts';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
@@ -7,121 +7,14 @@ import { addBroadcastMetrics } from '../../features/broadcasts/metrics.ts';
 import { addConsumerMetrics } from '../../features/consumers/metrics.ts';
 import { addForwarderMetrics } from '../../features/forwarders/metrics.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { MetricSet } from '../request/metric-set.ts';
 
-/** Adds metrics of the export of spans, unless it is off. */
-function addTraceMetrics(registry: Registry, { traces }: AdminContext): void {
-  if (traces === undefined) return;
-  const registers = [registry];
-  const add = (name: string, help: string, read: () => number): void => {
-    new Counter({
-      name,
-      help,
-      registers,
-      collect() {
-        this.reset();
-        this.inc(read());
-      },
-    });
-  };
-  add('fleetpost_spans_exported_total', 'Spans accepted by traceUrl.', () => traces.exported);
-  add('fleetpost_spans_dropped_total', 'Spans dropped: too many, or not accepted.', () => traces.dropped);
-}
-
-/** Counts by bucket, not cumulative, the last for values beyond all bounds; and the sum of all values. */
-type Buckets = { counts: number[]; sum: number };
-
-/** A histogram whose counts are read from elsewhere: prom-client's own can only observe one value at a time. */
-class SharedHistogram {
-  readonly type = 'histogram';
-  readonly aggregator = 'sum';
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: readonly string[];
-  readonly #bounds: readonly number[];
-  readonly #label: string;
-  readonly #read: () => Buckets[];
-
-  /** `read` returns one histogram for each value of the label, which is its index. */
-  constructor(name: string, help: string, bounds: readonly number[], label: string, read: () => Buckets[]) {
-    this.name = name;
-    this.help = help;
-    this.#bounds = bounds;
-    this.labelNames = [label];
-    this.#label = label;
-    this.#read = read;
-  }
-
-  /** Called by prom-client on each scrape. */
-  get() {
-    const { name, help, type, aggregator } = this;
-    return {
-      name,
-      help,
-      type,
-      aggregator,
-      values: this.#read().flatMap((buckets, index) => this.#values(buckets, index)),
-    };
-  }
-
-  #values({ counts, sum }: Buckets, index: number) {
-    const labels = { [this.#label]: index };
-    let count = 0;
-    const buckets = counts.map((inBucket, bucket) => {
-      count += inBucket;
-      return {
-        metricName: `${this.name}_bucket`,
-        labels: { ...labels, le: this.#bounds[bucket] ?? '+Inf' },
-        value: count,
-      };
-    });
-    return [
-      ...buckets,
-      { metricName: `${this.name}_sum`, labels, value: sum },
-      { metricName: `${this.name}_count`, labels, value: count },
-    ];
-  }
-}
-
-type Values = Iterable<readonly [label: string | number, value: number]>;
-
-/** Adds a counter that is read from elsewhere, for each value of a label. */
-function addCounter(registry: Registry, name: string, help: string, label: string, read: () => Values): void {
-  new Counter({
-    name,
-    help,
-    labelNames: [label],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const [value, count] of read()) this.inc({ [label]: value }, count);
-    },
-  });
-}
-
-/** Adds a gauge that is read from elsewhere, for each value of a label. */
-function addGauge(registry: Registry, name: string, help: string, label: string, read: () => Values): void {
-  new Gauge({
-    name,
-    help,
-    labelNames: [label],
-    registers: [registry],
-    collect() {
-      for (const [value, level] of read()) this.set({ [label]: value }, level);
-    },
-  });
-}
-
-function addHistogram(registry: Registry, histogram: SharedHistogram): void {
-  registry.registerMetric(histogram as unknown as Metric);
-}
-
-function addDeviceApiMetrics(registry: Registry, { metrics, connections }: AdminContext): void {
-  const registers = [registry];
+function addDeviceApiMetrics(set: MetricSet, { metrics, connections }: AdminContext): void {
   new Counter({
     name: 'fleetpost_requests_total',
     help: 'Requests answered on the device API.',
     labelNames: ['route', 'status'],
-    registers,
+    registers: [set.registry],
     collect() {
       this.reset();
       for (const worker of metrics) {
@@ -129,44 +22,34 @@ function addDeviceApiMetrics(registry: Registry, { metrics, connections }: Admin
       }
     },
   });
-  addHistogram(
-    registry,
-    new SharedHistogram(
-      'fleetpost_request_duration_seconds',
-      'Time from the head of a request to its answer.',
-      latencyBounds,
-      'worker',
-      () => metrics.map((worker) => worker.latency()),
-    ),
+  set.histograms(
+    'fleetpost_request_duration_seconds',
+    'Time from the head of a request to its answer.',
+    latencyBounds,
+    'worker',
+    () => metrics.map((worker) => worker.latency()),
   );
-  new Gauge({
-    name: 'fleetpost_connections_open',
-    help: 'Open connections of the device API, including those in their TLS handshake.',
-    registers,
-    collect() {
-      this.set(connections.open);
-    },
-  });
-  new Counter({
-    name: 'fleetpost_connections_refused_total',
-    help: 'Connections closed on arrival: connectionsMax, connectionsPerAddressMax.',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(connections.refused);
-    },
-  });
-  addGauge(registry, 'fleetpost_streams_open', 'Open event streams.', 'worker', () =>
+  set.gauge(
+    'fleetpost_connections_open',
+    'Open connections of the device API, including those in their TLS handshake.',
+    () => connections.open,
+  );
+  set.counter(
+    'fleetpost_connections_refused_total',
+    'Connections closed on arrival: connectionsMax, connectionsPerAddressMax.',
+    () => connections.refused,
+  );
+  set.gauges('fleetpost_streams_open', 'Open event streams.', 'worker', () =>
     metrics.map(({ openStreams }, worker) => [worker, openStreams]),
   );
 }
 
-function addShardMetrics(registry: Registry, context: AdminContext): void {
+function addShardMetrics(set: MetricSet, context: AdminContext): void {
   const { metrics, queueDepth, shards, connectedOf, devicesOf } = context;
   const ofShards = (name: string, help: string, read: (shard: number) => number): void =>
-    addGauge(registry, name, help, 'shard', () => shards.all.map((_, shard) => [shard, read(shard)]));
+    set.gauges(name, help, 'shard', () => shards.all.map((_, shard) => [shard, read(shard)]));
   const ofOwners = (name: string, help: string, read: (owner: WorkerMetrics) => number): void =>
-    addCounter(registry, name, help, 'shard', () => metrics.map((owner, shard) => [shard, read(owner)]));
+    set.counters(name, help, 'shard', () => metrics.map((owner, shard) => [shard, read(owner)]));
 
   ofShards(
     'fleetpost_devices_connected',
@@ -174,7 +57,7 @@ function addShardMetrics(registry: Registry, context: AdminContext): void {
     connectedOf,
   );
   ofShards('fleetpost_devices', 'Devices of all fleets.', devicesOf);
-  addGauge(registry, 'fleetpost_shard_queue_depth', 'Writes in flight.', 'shard', () =>
+  set.gauges('fleetpost_shard_queue_depth', 'Writes in flight.', 'shard', () =>
     metrics.map((_, shard) => [shard, queueDepth(shard)]),
   );
   ofOwners('fleetpost_commits_total', 'Transactions committed.', ({ commits }) => commits);
@@ -194,56 +77,37 @@ function addShardMetrics(registry: Registry, context: AdminContext): void {
     'Dead letters dropped for newer ones: deadLettersPerFleetMax.',
     ({ droppedLetters }) => droppedLetters,
   );
-  addHistogram(
-    registry,
-    new SharedHistogram(
-      'fleetpost_commit_batch_size',
-      'Writes in one transaction.',
-      batchBounds,
-      'shard',
-      () => metrics.map((owner) => owner.batchSizes()),
-    ),
+  set.histograms('fleetpost_commit_batch_size', 'Writes in one transaction.', batchBounds, 'shard', () =>
+    metrics.map((owner) => owner.batchSizes()),
   );
 }
 
-function addServerMetrics(registry: Registry, context: AdminContext): void {
-  const { audit, hold, stalls } = context;
-  const registers = [registry];
-  new Gauge({
-    name: 'fleetpost_held',
-    help: 'Whether forwarders, actions, broadcasts and delayed mail wait for a release.',
-    registers,
-    collect() {
-      this.set(Number(hold.isHeld));
+function addServerMetrics(set: MetricSet, { audit, hold, registry, stalls }: AdminContext): void {
+  set.gauge(
+    'fleetpost_held',
+    'Whether forwarders, actions, broadcasts and delayed mail wait for a release.',
+    () => Number(hold.isHeld),
+  );
+  set.counter(
+    'fleetpost_audit_entries_lost_total',
+    'Entries of the audit log that could not be written.',
+    () => audit.lost,
+  );
+  set.gauge(
+    'fleetpost_schemas_disabled',
+    'Schemas disabled because a check took too long or they cannot be compiled.',
+    () => {
+      const schemas = registry.snapshots().flatMap((fleet) => fleet.schemas);
+      return schemas.filter(({ disabled }) => disabled !== undefined).length;
     },
-  });
-  new Counter({
-    name: 'fleetpost_audit_entries_lost_total',
-    help: 'Entries of the audit log that could not be written.',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(audit.lost);
-    },
-  });
-  new Gauge({
-    name: 'fleetpost_schemas_disabled',
-    help: 'Schemas disabled because a check took too long or they cannot be compiled.',
-    registers,
-    collect() {
-      const schemas = context.registry.snapshots().flatMap((fleet) => fleet.schemas);
-      this.set(schemas.filter(({ disabled }) => disabled !== undefined).length);
-    },
-  });
-  addCounter(
-    registry,
+  );
+  set.counters(
     'fleetpost_event_loop_stalls_total',
     'Event-loop stalls of a thread longer than stallMilliseconds.',
     'thread',
     () => stalls().map(({ thread, stalls: { count } }) => [thread, count]),
   );
-  addCounter(
-    registry,
+  set.counters(
     'fleetpost_event_loop_stalled_seconds_total',
     'Total duration of event-loop stalls.',
     'thread',
@@ -251,23 +115,30 @@ function addServerMetrics(registry: Registry, context: AdminContext): void {
   );
 }
 
-function addCertificateMetrics(registry: Registry, { certificates, acme }: AdminContext): void {
-  addGauge(
-    registry,
+function addCertificateMetrics(set: MetricSet, { certificates, acme }: AdminContext): void {
+  set.gauges(
     'fleetpost_certificate_expiry_timestamp_seconds',
     'When the certificate of a listener expires. A temporary one, until ACME has one, lasts a day.',
     'listener',
     () => certificates.map(({ listener, endMs }) => [listener, endMs / 1_000]),
   );
   if (acme === undefined) return;
-  new Gauge({
-    name: 'fleetpost_acme_failures',
-    help: 'Certificate orders that failed since the last one that succeeded.',
-    registers: [registry],
-    collect() {
-      this.set(acme.failures);
-    },
-  });
+  set.gauge(
+    'fleetpost_acme_failures',
+    'Certificate orders that failed since the last one that succeeded.',
+    () => acme.failures,
+  );
+}
+
+/** Adds metrics of the export of spans, unless it is off. */
+function addTraceMetrics(set: MetricSet, { traces }: AdminContext): void {
+  if (traces === undefined) return;
+  set.counter('fleetpost_spans_exported_total', 'Spans accepted by traceUrl.', () => traces.exported);
+  set.counter(
+    'fleetpost_spans_dropped_total',
+    'Spans dropped: too many, or not accepted.',
+    () => traces.dropped,
+  );
 }
 
 /**
@@ -275,14 +146,15 @@ function addCertificateMetrics(registry: Registry, { certificates, acme }: Admin
  * those of features, which `collect` reads before each scrape.
  */
 export function registerMetrics(context: AdminContext): { registry: Registry; collect(): Promise<void> } {
-  const registry = new Registry();
+  const set = new MetricSet();
+  const { registry } = set;
   collectDefaultMetrics({ register: registry });
-  addDeviceApiMetrics(registry, context);
-  addShardMetrics(registry, context);
-  addServerMetrics(registry, context);
-  addCertificateMetrics(registry, context);
-  addBroadcastMetrics(registry, context);
-  addTraceMetrics(registry, context);
+  addDeviceApiMetrics(set, context);
+  addShardMetrics(set, context);
+  addServerMetrics(set, context);
+  addCertificateMetrics(set, context);
+  addBroadcastMetrics(set, context);
+  addTraceMetrics(set, context);
   const readActions = addActionMetrics(registry, context);
   const readForwarders = addForwarderMetrics(registry, context);
   const readConsumers = addConsumerMetrics(registry, context);

@@ -1,20 +1,17 @@
 import { type Static, Type } from 'typebox';
 import { scopes } from '../../core/scope.ts';
-import { fleetId, nullable, time } from '../document.ts';
+import { closedObject, fleetId, nullable, time } from '../document.ts';
 
-export const newConsoleCodeBody = Type.Object(
-  {
-    scopes: Type.Optional(
-      Type.Array(Type.Enum([...scopes], { type: 'string' }), {
-        minItems: 1,
-        uniqueItems: true,
-        description: "Some of the token's; absent: all of them.",
-      }),
-    ),
-    fleet_id: Type.Optional(fleetId),
-  },
-  { additionalProperties: false },
-);
+export const newConsoleCodeBody = closedObject({
+  scopes: Type.Optional(
+    Type.Array(Type.Enum([...scopes], { type: 'string' }), {
+      minItems: 1,
+      uniqueItems: true,
+      description: "Some of the token's; absent: all of them.",
+    }),
+  ),
+  fleet_id: Type.Optional(fleetId),
+});
 /** A code that a page trades for a session, once. */
 export const consoleCodeDocument = Type.Object({
   code: Type.String({ description: 'For /console/#code=CODE.' }),
@@ -22,10 +19,7 @@ export const consoleCodeDocument = Type.Object({
 });
 export type ConsoleCodeDocument = Static<typeof consoleCodeDocument>;
 
-export const newConsoleSessionBody = Type.Object(
-  { code: Type.String({ minLength: 1, maxLength: 64 }) },
-  { additionalProperties: false },
-);
+export const newConsoleSessionBody = closedObject({ code: Type.String({ minLength: 1, maxLength: 64 }) });
 /** A session of the console. */
 export const consoleSessionDocument = Type.Object({
   token: Type.String({ description: 'Bearer token of the session. Shown once.' }),

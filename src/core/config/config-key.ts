@@ -27,35 +27,24 @@ interface Reloadable {
   isReloadable: true;
 }
 
+/** Of a key whose options say that SIGHUP changes it: it is one of the `Settings`. */
+type Marked<O> = O extends Reloadable ? Reloadable : unknown;
+
+interface IntegerOptions extends Partial<Reloadable> {
+  default: number;
+  minimum: number;
+  maximum: number;
+}
+
 /** `host:port`, with brackets around an IPv6 host. */
 const hostPort = '^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]/\\s]+):[0-9]{1,5}$';
 
-export const integer = (
-  value: number,
-  minimum: number,
-  maximum: number,
-  description: string,
-): Key<number> => ({
-  type: 'integer',
-  default: value,
-  minimum,
-  maximum,
-  description,
-});
-export const text = (value: string, description: string, limits: Partial<Key<string>> = {}): Key<string> => ({
-  type: 'string',
-  default: value,
-  description,
-  maxLength: 4096,
-  ...limits,
-});
-export const boolean = (value: boolean, description: string): Key<boolean> => ({
-  type: 'boolean',
-  default: value,
-  description,
-});
-/** Makes a key one of the `Settings`. */
-export const reloadable = <T>(key: Key<T>): Key<T> & Reloadable => ({ ...key, isReloadable: true });
+export const integer = <O extends IntegerOptions>(options: O, description: string) =>
+  ({ type: 'integer', ...options, description }) as Key<number> & Marked<O>;
+export const text = <O extends Partial<Key<string>>>(value: string, description: string, options?: O) =>
+  ({ type: 'string', default: value, description, maxLength: 4096, ...options }) as Key<string> & Marked<O>;
+export const boolean = <O extends Partial<Reloadable>>(value: boolean, description: string, options?: O) =>
+  ({ type: 'boolean', default: value, description, ...options }) as Key<boolean> & Marked<O>;
 /** HOST:PORT; may be empty only if the default is. */
 export const address = (value: string, description: string): Key<string> =>
   text(value, description, {

@@ -1,5 +1,6 @@
 import type { Awaitable } from '../../core/async.ts';
 import type { DeviceKey } from '../../core/identity.ts';
+import type { WriteSink } from '../write.ts';
 import type {
   Activity,
   Authentication,
@@ -11,7 +12,15 @@ import type {
   FleetCounts,
   PutOutcome,
 } from './device.ts';
-import type { CountStep, DeviceFilter, DeviceIndex, DeviceQuery, FoundDevices } from './device-query.ts';
+import { matches } from './device-filter.ts';
+import type {
+  CountStep,
+  DeviceFilter,
+  DeviceIndex,
+  DeviceQuery,
+  FoundDevices,
+  Presence,
+} from './device-query.ts';
 
 /**
  * Checks, at the cost of a memory access, whether the device, its credentials or its mailbox changed since the token
@@ -22,44 +31,102 @@ export interface ChangeToken {
   isCurrent(): boolean;
 }
 
-/** The devices of a shard. */
-export interface ShardDevices {
+/** The devices of a shard: read as the engine has them, written and searched by presence the same on every engine. */
+export abstract class ShardDevices {
+  readonly #presence: Presence;
+  readonly #sink: WriteSink;
+
+  constructor(presence: Presence, sink: WriteSink) {
+    this.#presence = presence;
+    this.#sink = sink;
+  }
+
+  /** Searches by any index but `connected`, ignoring that filter. */
+  protected abstract search(query: DeviceQuery): Awaitable<FoundDevices>;
+
+  /** Reads devices in this order; undefined for one that does not exist. */
+  protected abstract statusesOf(
+    devices: readonly DeviceKey[],
+  ): Awaitable<readonly (DeviceStatus | undefined)[]>;
+
   /** Take it before reading, to know how long the result stays valid. Undefined if the engine cannot tell. */
-  changeToken(device: DeviceKey): ChangeToken | undefined;
-  credentials(device: DeviceKey): Awaitable<Authentication | undefined>;
-  get(device: DeviceKey): Awaitable<DeviceStatus | undefined>;
+  abstract changeToken(device: DeviceKey): ChangeToken | undefined;
+  abstract credentials(device: DeviceKey): Awaitable<Authentication | undefined>;
+  abstract get(device: DeviceKey): Awaitable<DeviceStatus | undefined>;
+
   /** One step of a search: scans a bounded number of entries of one index, whatever it finds. */
-  find(query: DeviceQuery): Awaitable<FoundDevices>;
+  find(query: DeviceQuery): Awaitable<FoundDevices> {
+    if (query.by === 'connected') return this.#findConnected(query);
+    const found = this.search(query);
+    return query.connected === undefined ? found : this.#withPresence(found, query.connected);
+  }
+
   /** Counts the index entries that a search would scan, up to `max`. */
-  countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Awaitable<number>;
+  abstract countEntries(by: DeviceIndex, filter: DeviceFilter, max: number): Awaitable<number>;
   /**
    * Counts, of the next `scanMax` entries of an index after `after`, those that match: `seen` with `seenAfterMs`, or
    * `waiting` with `waitingBeforeMs`. The filter has no other condition but the fleet.
    */
-  countStep(
+  abstract countStep(
     by: 'seen' | 'waiting',
     filter: DeviceFilter,
     after: string,
     scanMax: number,
   ): Awaitable<CountStep>;
-  fleetCounts(fleetId: string): Awaitable<FleetCounts>;
+  abstract fleetCounts(fleetId: string): Awaitable<FleetCounts>;
   /** In order of device id, after `after`. */
-  ids(fleetId: string, after: string, limit: number): Awaitable<string[]>;
+  abstract ids(fleetId: string, after: string, limit: number): Awaitable<string[]>;
   /** Ids of the fleet's devices with the tag, in order, after `after`. */
-  idsWithTag(fleetId: string, tag: string, after: string, limit: number): Awaitable<string[]>;
+  abstract idsWithTag(fleetId: string, tag: string, after: string, limit: number): Awaitable<string[]>;
 
   /** Creates all or, if one exists or is listed twice, none: then returns its key. */
-  create(devices: readonly Device[]): Promise<DeviceKey | undefined>;
-  put(puts: readonly DevicePut[]): Promise<PutOutcome[]>;
+  create(devices: readonly Device[]): Promise<DeviceKey | undefined> {
+    return this.#sink.write('createDevices', devices);
+  }
+
+  put(puts: readonly DevicePut[]): Promise<PutOutcome[]> {
+    return this.#sink.write('putDevices', puts);
+  }
+
   /** Ends the device's streams if it is disabled or re-keyed. Returns false only if there is no such device. */
-  change(device: DeviceKey, change: DeviceChange): Promise<boolean>;
+  change(device: DeviceKey, change: DeviceChange): Promise<boolean> {
+    return this.#sink.write('changeDevice', { device, change });
+  }
+
   /** One write: keep the number bounded. Outcomes are in the order of `devices`. */
-  changeMany(devices: readonly DeviceKey[], change: DeviceChange): Promise<ChangeOutcome[]>;
+  changeMany(devices: readonly DeviceKey[], change: DeviceChange): Promise<ChangeOutcome[]> {
+    return this.#sink.write('changeDevices', { devices, change });
+  }
+
   /**
    * Deletes the device and its mailbox, and ends its streams. Receipts, keys and dedupe keys stay; dead letters are
    * removed some time later. Returns false if there was no such device.
    */
-  delete(device: DeviceKey): Promise<boolean>;
+  delete(device: DeviceKey): Promise<boolean> {
+    return this.#sink.write('deleteDevice', device);
+  }
+
   /** Ignores unknown devices and mail. Accepted even if the queue is full. */
-  noteActivity(activity: readonly Activity[]): Promise<void>;
+  noteActivity(activity: readonly Activity[]): Promise<void> {
+    return this.#sink.write('noteActivity', activity);
+  }
+
+  async #findConnected(query: DeviceQuery): Promise<FoundDevices> {
+    const { fleetId, after, scanMax } = query;
+    const connected = await this.#presence.connectedDevices(fleetId, after, scanMax);
+    const reached = connected.length === scanMax ? connected.at(-1)?.position : undefined;
+    const known = await this.statusesOf(connected.map(({ device }) => device));
+    const items = connected.flatMap(({ position }, index) => {
+      const status = known[index];
+      return status !== undefined && matches(status, query) ? [{ ...status, position }] : [];
+    });
+    return { items, reached };
+  }
+
+  async #withPresence(found: Awaitable<FoundDevices>, connected: boolean): Promise<FoundDevices> {
+    const { items, reached } = await found;
+    if (items.length === 0) return { items, reached };
+    const known = await this.#presence.areConnected(items.map(({ device }) => device));
+    return { items: items.filter((_, index) => known[index] === connected), reached };
+  }
 }

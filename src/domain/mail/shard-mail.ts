@@ -1,6 +1,7 @@
 import type { Awaitable } from '../../core/async.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Page } from '../page.ts';
+import type { WriteSink } from '../write.ts';
 import type { Broadcast, BroadcastMail, BroadcastOutcome, MarkedBroadcast } from './broadcast.ts';
 import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Receipt } from './ended-mail.ts';
 import type {
@@ -16,47 +17,80 @@ import type {
   Withdrawal,
 } from './mail.ts';
 
-/** The mailboxes of a shard's devices. */
-export interface ShardMail {
-  size(device: DeviceKey): Awaitable<number>;
-  head(device: DeviceKey): Awaitable<MailboxHead>;
+/** The mailboxes of a shard's devices: read as the engine has them, written the same on every engine. */
+export abstract class ShardMail {
+  readonly #sink: WriteSink;
+
+  constructor(sink: WriteSink) {
+    this.#sink = sink;
+  }
+
+  abstract size(device: DeviceKey): Awaitable<number>;
+  abstract head(device: DeviceKey): Awaitable<MailboxHead>;
   /** In mailbox order. A cursor is a whole number up to 2^48 - 2 as text: a position, whatever mail is there now. */
-  list(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
+  abstract list(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
   /**
    * In order of delivery, then of mail id, with the number of all. A cursor is 44 hexadecimal digits: the delivery
    * time, as the engine stores it, and the mail id.
    */
-  listDelayed(
+  abstract listDelayed(
     device: DeviceKey,
     after: string,
     limit: number,
   ): Awaitable<Page<DelayedMail> & { total: number }>;
   /** Undefined if the mail never existed, or its receipt is no longer retained. */
-  receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
+  abstract receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
   /** The mails of a broadcast by device, after the cursor, which is a device. */
-  ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Awaitable<Page<BroadcastMail>>;
+  abstract ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Awaitable<Page<BroadcastMail>>;
 
-  enqueue(enqueue: Enqueue): Promise<EnqueueOutcome>;
-  settle(settle: Settle): Promise<SettleOutcome>;
+  enqueue(enqueue: Enqueue): Promise<EnqueueOutcome> {
+    return this.#sink.write('enqueue', enqueue, enqueue.payload.length);
+  }
+
+  settle(settle: Settle): Promise<SettleOutcome> {
+    return this.#sink.write('settle', settle);
+  }
+
   /** Withdraws a queued or delayed mail. */
-  withdraw(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal>;
+  withdraw(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal> {
+    return this.#sink.write('withdrawMail', { device, mailId });
+  }
+
   /** Mail for some dozens of devices in one write, which blocks all others. */
-  broadcast(broadcast: Broadcast): Promise<BroadcastOutcome>;
+  broadcast(broadcast: Broadcast): Promise<BroadcastOutcome> {
+    return this.#sink.write('broadcast', broadcast, broadcast.mail.payload.length);
+  }
 }
 
 /** The dead letters of a shard's devices. */
-export interface ShardDeadLetters {
+export abstract class ShardDeadLetters {
+  readonly #sink: WriteSink;
+
+  constructor(sink: WriteSink) {
+    this.#sink = sink;
+  }
+
   /**
    * In order of mail id, after the cursor, which is the mail id and device of a letter in hexadecimal. Each call
    * scans a bounded number: a page may have fewer than `limit`, or none, and still have a next one.
    */
-  list(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Awaitable<Page<DeadLetter>>;
-  get(device: DeviceKey, mailId: Uint8Array): Awaitable<DeadLetterWithPayload | undefined>;
+  abstract list(
+    fleetId: string,
+    filter: DeadLetterFilter,
+    after: string,
+    limit: number,
+  ): Awaitable<Page<DeadLetter>>;
+  abstract get(device: DeviceKey, mailId: Uint8Array): Awaitable<DeadLetterWithPayload | undefined>;
 
   /** Queues a dead letter as a new mail and removes it, in one transaction. */
-  replay(replay: Replay): Promise<ReplayOutcome>;
+  replay(replay: Replay): Promise<ReplayOutcome> {
+    return this.#sink.write('replayMail', replay);
+  }
+
   /** Returns false if there is no such letter. */
-  drop(device: DeviceKey, mailId: Uint8Array): Promise<boolean>;
+  drop(device: DeviceKey, mailId: Uint8Array): Promise<boolean> {
+    return this.#sink.write('dropDeadLetter', { device, mailId });
+  }
 }
 
 /** What a shard remembers of senders that repeat themselves. */

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import {
   type ActionChangeBody,
@@ -299,47 +300,20 @@ const checkCode =
 
 /** `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */
 export function addActionRoutes(app: AdminApp, context: AdminContext): void {
+  const route = routesOf(app);
+  const action = '/fleets/:fleet_id/actions/:name';
   const bodyLimit = bodyLimitOf(context.config);
-  app.get('/fleets/:fleet_id/actions', { config: { scope: 'read' }, schema: listing }, listActions(context));
-  app.post(
-    '/fleets/:fleet_id/actions::check',
+  route('GET', '/fleets/:fleet_id/actions', 'read', listing, listActions(context));
+  route('POST', '/fleets/:fleet_id/actions::check', 'admin', checking, checkCode(context), {
     // It changes nothing, and is asked as somebody types.
-    { config: { scope: 'admin', book: () => undefined }, bodyLimit, schema: checking },
-    checkCode(context),
-  );
-  app.put(
-    '/fleets/:fleet_id/actions/:name',
-    { config: { scope: 'admin' }, bodyLimit, schema: deployment },
-    deployAction(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/actions/:name',
-    { config: { scope: 'read' }, schema: showing },
-    showAction(context),
-  );
-  app.patch(
-    '/fleets/:fleet_id/actions/:name',
-    { config: { scope: 'admin' }, schema: changing },
-    changeAction(context),
-  );
-  app.delete(
-    '/fleets/:fleet_id/actions/:name',
-    { config: { scope: 'admin' }, schema: deletion },
-    deleteAction(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/actions/:name/versions/:version',
-    { config: { scope: 'read' }, schema: showingVersion },
-    showVersion(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/actions/:name/rollback',
-    { config: { scope: 'admin' }, schema: rollback },
-    rollBack(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/actions/:name/test',
-    { config: { scope: 'admin' }, bodyLimit, schema: trying },
-    tryAction(context),
-  );
+    book: () => undefined,
+    bodyLimit,
+  });
+  route('PUT', action, 'admin', deployment, deployAction(context), { bodyLimit });
+  route('GET', action, 'read', showing, showAction(context));
+  route('PATCH', action, 'admin', changing, changeAction(context));
+  route('DELETE', action, 'admin', deletion, deleteAction(context));
+  route('GET', `${action}/versions/:version`, 'read', showingVersion, showVersion(context));
+  route('POST', `${action}/rollback`, 'admin', rollback, rollBack(context));
+  route('POST', `${action}/test`, 'admin', trying, tryAction(context), { bodyLimit });
 }

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import {
   deletedKeysDocument,
   type StateEntryDocument,
@@ -88,11 +89,12 @@ const deleteAll =
 
 /** `/fleets/{fleet_id}/actions/{name}/state`. */
 export function addActionStateRoutes(app: AdminApp, context: AdminContext): void {
+  const route = routesOf(app);
   const path = '/fleets/:fleet_id/actions/:name/state';
-  app.get(path, { config: { scope: 'read' }, schema: listing }, listState(context));
-  app.delete(path, { config: { scope: 'admin' }, schema: deletingAll }, deleteAll(context));
+  route('GET', path, 'read', listing, listState(context));
+  route('DELETE', path, 'admin', deletingAll, deleteAll(context));
   const ofKey = `${path}/value`;
-  app.get(ofKey, { config: { scope: 'read' }, schema: showing }, showKey(context));
-  app.put(ofKey, { config: { scope: 'admin' }, schema: setting }, setKey(context));
-  app.delete(ofKey, { config: { scope: 'admin' }, schema: deletingKey }, deleteKey(context));
+  route('GET', ofKey, 'read', showing, showKey(context));
+  route('PUT', ofKey, 'admin', setting, setKey(context));
+  route('DELETE', ofKey, 'admin', deletingKey, deleteKey(context));
 }

@@ -3,24 +3,14 @@ import {
   type AuditBook,
   type AuditEntry,
   type AuditEvent,
-  type AuditLog,
   type AuditOutcome,
-  type AuditQuery,
   auditBooks,
   type BegunEntry,
 } from '../../domain/audit-log.ts';
 import { Collection } from '../../storage/tables/collection.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
 import { positionField } from '../../storage/tables/key-codec.ts';
-import { begunContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
-import {
-  chunkEntries,
-  type NumberedEntry,
-  numberMax,
-  RefusalLimit,
-  readAll,
-  readPage,
-} from './audit-reading.ts';
+import { type AuditContent, begunContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
 import {
   auditOwnerTable,
   auditTable,
@@ -29,6 +19,7 @@ import {
   type StoredEntry,
 } from './audit-records.ts';
 import type { AuditConfig } from './config.ts';
+import { chunkEntries, type NumberedEntry, numberMax, StoredAudit } from './stored-audit.ts';
 
 /** Counts per owner, and the owner with the most. Each change takes constant time, whatever their number. */
 export class OwnerCounts {
@@ -82,28 +73,22 @@ const trimmedMax = 100;
  * on disk before it is answered: no change is without an entry, whenever the server crashes. This costs each change two
  * commits, shared by all changes under way.
  */
-export class Audit implements AuditLog {
+export class Audit extends StoredAudit {
   readonly #journal: Journal;
   readonly #entries: Collection<EntryKey, StoredEntry>;
   readonly #owners: Collection<OwnedKey, undefined>;
-  readonly #config: AuditConfig;
-  readonly #log: Log;
   #last = 0;
   /** Entry counts of each book. */
   #counts = new Map<AuditBook, OwnerCounts>();
   /** Set when the counts may be wrong, as a transaction with additions and removals was rolled back. */
   #isStale = false;
-  #lost = 0;
-  readonly #refusals = new RefusalLimit();
-  #isDamageLogged = false;
 
   /** `journal`: closed by its owner. */
   constructor(journal: Journal, config: AuditConfig, log: Log) {
+    super(config, log);
     this.#journal = journal;
     this.#entries = new Collection(journal, auditTable);
     this.#owners = new Collection(journal, auditOwnerTable);
-    this.#config = config;
-    this.#log = log;
     this.#count();
     for (const book of auditBooks) {
       const [last] = this.#entries.keys([book], { reverse: true, limit: 1 });
@@ -111,12 +96,8 @@ export class Audit implements AuditLog {
     }
   }
 
-  get lost(): number {
-    return this.#lost;
-  }
-
   async begin(book: AuditBook, event: AuditEvent): Promise<BegunEntry> {
-    const entry = this.#newEntry(book, event, ownerOfEvent(event));
+    const entry = this.#newEntry(book, ownerOfEvent(event), begunContent(event));
     await this.#commit(() => this.#add(entry));
     return { entry };
   }
@@ -129,33 +110,18 @@ export class Audit implements AuditLog {
     });
   }
 
-  note(event: AuditEvent, outcome: AuditOutcome): void {
-    const entry = withOutcome(this.#newEntry('change', event, ownerOfEvent(event)), outcome);
-    void this.#write(() => this.#add(entry));
+  protected keep(book: AuditBook, owner: string, content: AuditContent): Promise<void> {
+    const entry = this.#newEntry(book, owner, content);
+    return this.#write(() => this.#add(entry));
   }
 
-  refused(owner: string, event: AuditEvent, outcome: AuditOutcome): void {
-    const omitted = this.#refusals.take(owner, this.#config.settings.current.auditRefusalsPerMinuteMax);
-    if (omitted === undefined) return;
-    const entry = { ...withOutcome(this.#newEntry('refused', event, owner), outcome), omitted };
-    void this.#write(() => this.#add(entry));
+  protected newest(): number {
+    return this.#last;
   }
 
-  page(
-    query: AuditQuery,
-    after: number | undefined,
-    limit: number,
-  ): Promise<{ items: AuditEntry[]; next: string | null }> {
-    return readPage((from, reverse) => this.#read(from, reverse), query, after, limit);
-  }
-
-  all(query: AuditQuery): AsyncGenerator<AuditEntry[]> {
-    return readAll((from, reverse) => this.#read(from, reverse), query, this.#last);
-  }
-
-  #newEntry(book: AuditBook, event: AuditEvent, owner: string): AuditEntry {
+  #newEntry(book: AuditBook, owner: string, content: AuditContent): AuditEntry {
     this.#last += 1;
-    return { ...begunContent(event), number: this.#last, book, owner, timeMs: Date.now() };
+    return { ...content, number: this.#last, book, owner, timeMs: Date.now() };
   }
 
   async #commit(apply: () => void): Promise<void> {
@@ -192,7 +158,7 @@ export class Audit implements AuditLog {
     this.#owners.put([book, entry.owner, number], undefined);
     if (counts === undefined) return;
     counts.add(entry.owner);
-    const excess = counts.total - this.#config.settings.current.auditEntriesMax;
+    const excess = counts.total - this.config.settings.current.auditEntriesMax;
     for (let removed = 0; removed < Math.min(excess, trimmedMax); removed += 1) this.#removeOne(book, counts);
   }
 
@@ -208,24 +174,19 @@ export class Audit implements AuditLog {
     counts.remove(owner);
   }
 
-  /** Writes an entry for what has already happened; if that fails, it counts as lost. */
   async #write(apply: () => void): Promise<void> {
     try {
       await this.#commit(apply);
     } catch (error) {
-      this.#lost += 1;
-      this.#log.error({ reason: (error as Error).message }, 'audit entry lost');
+      this.noteLost(error);
     }
   }
 
-  /** Reads the next entries of all books together, after or before a number. */
-  #read(from: number, reverse: boolean): NumberedEntry[] {
+  protected read(from: number, reverse: boolean): NumberedEntry[] {
     this.#journal.refresh();
     const found: NumberedEntry[] = [];
     const skip = (key: Buffer): void => {
-      if (!this.#isDamageLogged)
-        this.#log.error({ key: key.toString('hex', 0, 16) }, 'damaged audit entry skipped');
-      this.#isDamageLogged = true;
+      this.noteDamage({ key: key.toString('hex', 0, 16) });
       found.push({ number: positionField.decode(key.subarray(1)), entry: undefined });
     };
     for (const book of auditBooks) {

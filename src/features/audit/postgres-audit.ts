@@ -3,11 +3,8 @@ import { isUnavailable } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import {
   type AuditBook,
-  type AuditEntry,
   type AuditEvent,
-  type AuditLog,
   type AuditOutcome,
-  type AuditQuery,
   auditBooks,
   type BegunEntry,
 } from '../../domain/audit-log.ts';
@@ -16,8 +13,8 @@ import type { Database } from '../../storage/postgres/connection/database.ts';
 import { clockMs } from '../../storage/postgres/connection/database-time.ts';
 import { QueryBatcher } from '../../storage/postgres/connection/query-batcher.ts';
 import { type AuditContent, begunContent, isContent, ownerOfEvent, withOutcome } from './audit-entry.ts';
-import { chunkEntries, type NumberedEntry, RefusalLimit, readAll, readPage } from './audit-reading.ts';
 import type { AuditConfig } from './config.ts';
+import { chunkEntries, type NumberedEntry, StoredAudit } from './stored-audit.ts';
 
 /**
  * The number of entries each owner may keep, so that all together have at most `max` and owners with fewer keep all:
@@ -59,7 +56,7 @@ const write = `
 const columns = 'SELECT number, book, owner, at_ms, entry FROM audit';
 const readNewer = `${columns} WHERE number > $1 ORDER BY number LIMIT ${chunkEntries}`;
 const readOlder = `${columns} WHERE number < $1 ORDER BY number DESC LIMIT ${chunkEntries}`;
-const newest = 'SELECT coalesce(max(number), 0) AS number FROM audit';
+const newestNumber = 'SELECT coalesce(max(number), 0) AS number FROM audit';
 const counted = 'SELECT owner, count(*) AS entries FROM audit WHERE book = $1 GROUP BY owner';
 /**
  * Removes the oldest entries of these owners beyond the level. Skips locked rows: waiting could block, and be blocked
@@ -93,12 +90,9 @@ type Assigned = { number: number; at_ms: number };
  * its outcome before it is answered. Concurrent writes of a node share one statement. Numbers ascend in the order
  * entries are begun, and times are the database's.
  */
-export class PostgresAudit implements AuditLog {
+export class PostgresAudit extends StoredAudit {
   readonly #database: Database;
-  readonly #config: AuditConfig;
-  readonly #log: Log;
   readonly #writes: QueryBatcher<Write, Assigned | undefined>;
-  readonly #refusals = new RefusalLimit();
   readonly #waiting = new Set<Promise<unknown>>();
   #late: Write[] = [];
   readonly #retrying = new SingleFlight(() => this.#retry());
@@ -106,19 +100,12 @@ export class PostgresAudit implements AuditLog {
   /** Entries of each book that this node has added since it checked the limit; unknown at first, so a check is due. */
   readonly #added = auditBooks.map(() => overMax);
   readonly #trimming = new SingleFlight(() => this.#trim());
-  #lost = 0;
-  #isDamageLogged = false;
 
   /** `database`: closed by its owner. */
   constructor(database: Database, config: AuditConfig, log: Log) {
+    super(config, log);
     this.#database = database;
-    this.#config = config;
-    this.#log = log;
     this.#writes = new QueryBatcher((writes) => this.#write(writes), 1, this.#database.timeoutMilliseconds);
-  }
-
-  get lost(): number {
-    return this.#lost;
   }
 
   async begin(book: AuditBook, event: AuditEvent): Promise<BegunEntry> {
@@ -131,33 +118,17 @@ export class PostgresAudit implements AuditLog {
 
   async end({ entry }: BegunEntry, outcome: AuditOutcome): Promise<void> {
     const { number, book, owner, timeMs: _, ...content } = withOutcome(entry, outcome);
-    await this.#keep({ number, book, owner, content });
+    await this.#putOrWait({ number, book, owner, content });
     if (this.#late.length > 0) void this.#retrying.run();
   }
 
-  note(event: AuditEvent, outcome: AuditOutcome): void {
-    const content = withOutcome(begunContent(event), outcome);
-    void this.#keep({ number: undefined, book: 'change', owner: ownerOfEvent(event), content });
+  protected keep(book: AuditBook, owner: string, content: AuditContent): Promise<void> {
+    return this.#putOrWait({ number: undefined, book, owner, content });
   }
 
-  refused(owner: string, event: AuditEvent, outcome: AuditOutcome): void {
-    const omitted = this.#refusals.take(owner, this.#config.settings.current.auditRefusalsPerMinuteMax);
-    if (omitted === undefined) return;
-    const content = { ...withOutcome(begunContent(event), outcome), omitted };
-    void this.#keep({ number: undefined, book: 'refused', owner, content });
-  }
-
-  page(
-    query: AuditQuery,
-    after: number | undefined,
-    limit: number,
-  ): Promise<{ items: AuditEntry[]; next: string | null }> {
-    return readPage((from, reverse) => this.#read(from, reverse), query, after, limit);
-  }
-
-  async *all(query: AuditQuery): AsyncGenerator<AuditEntry[]> {
-    const [row] = await this.#database.query<{ number: number }>(newest);
-    yield* readAll((from, reverse) => this.#read(from, reverse), query, row?.number ?? 0);
+  protected async newest(): Promise<number> {
+    const [row] = await this.#database.query<{ number: number }>(newestNumber);
+    return row?.number ?? 0;
   }
 
   /** Settles when everything is written or lost; what waits is tried once more. */
@@ -182,7 +153,7 @@ export class PostgresAudit implements AuditLog {
    * Writes an entry for what has already happened. Only an outcome may wait for the database; a new entry would get the
    * wrong time.
    */
-  async #keep(write: Write): Promise<void> {
+  async #putOrWait(write: Write): Promise<void> {
     try {
       await this.#put(write);
     } catch (error) {
@@ -191,8 +162,7 @@ export class PostgresAudit implements AuditLog {
         this.#late.push(write);
         return;
       }
-      this.#lost += 1;
-      this.#log.error({ reason: (error as Error).message }, 'audit entry lost');
+      this.noteLost(error);
     }
   }
 
@@ -201,7 +171,7 @@ export class PostgresAudit implements AuditLog {
     const { signal } = this.#closing;
     while (this.#late.length > 0) {
       await sleep(lateAgainMilliseconds, signal);
-      await Promise.all(this.#late.splice(0).map((write) => this.#keep(write)));
+      await Promise.all(this.#late.splice(0).map((write) => this.#putOrWait(write)));
     }
   }
 
@@ -230,7 +200,7 @@ export class PostgresAudit implements AuditLog {
 
   #isDue(book: number): boolean {
     return (
-      (this.#added[book] ?? 0) >= Math.min(overMax, this.#config.settings.current.auditEntriesMax * overshare)
+      (this.#added[book] ?? 0) >= Math.min(overMax, this.config.settings.current.auditEntriesMax * overshare)
     );
   }
 
@@ -242,13 +212,13 @@ export class PostgresAudit implements AuditLog {
       try {
         await this.#trimBook(book);
       } catch (error) {
-        this.#log.warn({ err: error }, 'trimming the audit log failed; retrying when more is added');
+        this.log.warn({ err: error }, 'trimming the audit log failed; retrying when more is added');
       }
     }
   }
 
   async #trimBook(book: number): Promise<void> {
-    const { auditEntriesMax } = this.#config.settings.current;
+    const { auditEntriesMax } = this.config.settings.current;
     const owners = await this.#database.query<{ owner: string; entries: number }>(counted, [book]);
     const counts = owners.map(({ entries }) => entries);
     const level = fairLevel(counts, auditEntriesMax);
@@ -260,7 +230,7 @@ export class PostgresAudit implements AuditLog {
     }
   }
 
-  async #read(from: number, reverse: boolean): Promise<NumberedEntry[]> {
+  protected async read(from: number, reverse: boolean): Promise<NumberedEntry[]> {
     const rows = await this.#database.query<Assigned & { book: number; owner: string; entry: string }>(
       reverse ? readOlder : readNewer,
       [from],
@@ -280,8 +250,7 @@ export class PostgresAudit implements AuditLog {
     } catch {
       // Logged below.
     }
-    if (!this.#isDamageLogged) this.#log.error({ number }, 'damaged audit entry skipped');
-    this.#isDamageLogged = true;
+    this.noteDamage({ number });
     return undefined;
   }
 }

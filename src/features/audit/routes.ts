@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import type { Exports } from '../../admin-api/request/exports.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import type { Principal } from '../../admin-api/request/scope.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import { type AuditEntryDocument, auditEntryDocument } from '../../contract/audit.ts';
@@ -117,14 +118,9 @@ const exportEntries =
 
 /** `/audit` and its export. */
 export function addAuditRoutes(app: AdminApp, context: AdminContext, exports: Exports): void {
-  app.get(
-    '/audit',
-    { config: { scope: 'admin', narrowsToFleet: true }, schema: listing },
-    listEntries(context),
-  );
-  app.get(
-    '/audit::export',
-    { config: { scope: 'admin', narrowsToFleet: true }, schema: exporting },
-    exportEntries(context, exports),
-  );
+  const route = routesOf(app);
+  route('GET', '/audit', 'admin', listing, listEntries(context), { narrowsToFleet: true });
+  route('GET', '/audit::export', 'admin', exporting, exportEntries(context, exports), {
+    narrowsToFleet: true,
+  });
 }

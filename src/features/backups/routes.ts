@@ -1,4 +1,5 @@
 import type { AdminApp, AdminContext, Backup, Handler } from '../../admin-api/request/context.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import { errorAnswers } from '../../contract/document.ts';
 import { type BackupDocument, backupDocument, newBackupBody } from '../../contract/server.ts';
@@ -44,6 +45,7 @@ const showBackup =
 
 /** `/backup`: starts a backup and reports its progress, as it takes longer than a request should. */
 export function addBackupRoutes(app: AdminApp, context: AdminContext): void {
-  app.post('/backup', { config: { scope: 'admin' }, schema: starting }, startBackup(context));
-  app.get('/backup', { config: { scope: 'admin' }, schema: showing }, showBackup(context));
+  const route = routesOf(app);
+  route('POST', '/backup', 'admin', starting, startBackup(context));
+  route('GET', '/backup', 'admin', showing, showBackup(context));
 }

@@ -7,6 +7,7 @@ import {
   parseDeliverAt,
   replayHeader,
 } from '../../admin-api/request/mail-request.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import {
   type BroadcastDocument,
@@ -20,7 +21,7 @@ import {
   type NewBroadcastBody,
   newBroadcastBody,
 } from '../../contract/broadcast.ts';
-import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
+import { closedObject, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
@@ -280,7 +281,7 @@ const changing = (change: Change) => ({
   summary: `${change[0]?.toUpperCase()}${change.slice(1)} a broadcast`,
   description: changes[change],
   params: broadcastPath,
-  body: Type.Object({}, { additionalProperties: false }),
+  body: closedObject({}),
   response: { 200: broadcastDocument, ...errorAnswers },
 });
 
@@ -310,52 +311,20 @@ const forgetBroadcast =
 
 /** `/fleets/{fleet_id}/broadcasts`: one mail for many devices, delivered as a job. */
 export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
+  const route = routesOf(app);
+  const broadcast = '/fleets/:fleet_id/broadcasts/:broadcast_id';
   const { config } = context;
-  app.post(
-    '/fleets/:fleet_id/broadcasts',
-    {
-      bodyLimit: documentBytesMax + config.bodyBytesMax + listedBytes * config.broadcastDevicesMax,
-      config: { scope: 'mail' },
-      schema: starting,
-    },
-    startBroadcast(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/broadcasts',
-    { config: { scope: 'read' }, schema: listing },
-    listBroadcasts(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/broadcasts/:broadcast_id',
-    { config: { scope: 'read' }, schema: showing },
-    showBroadcast(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/broadcasts/:broadcast_id/refusals',
-    { config: { scope: 'read' }, schema: listingRefusals },
-    listRefusals(context),
-  );
+  route('POST', '/fleets/:fleet_id/broadcasts', 'mail', starting, startBroadcast(context), {
+    bodyLimit: documentBytesMax + config.bodyBytesMax + listedBytes * config.broadcastDevicesMax,
+  });
+  route('GET', '/fleets/:fleet_id/broadcasts', 'read', listing, listBroadcasts(context));
+  route('GET', broadcast, 'read', showing, showBroadcast(context));
+  route('GET', `${broadcast}/refusals`, 'read', listingRefusals, listRefusals(context));
   const outcomes = new BroadcastOutcomes(context.shards.all);
-  app.get(
-    '/fleets/:fleet_id/broadcasts/:broadcast_id/mails',
-    { config: { scope: 'read' }, schema: listingMails },
-    listMails(context, outcomes),
-  );
-  app.get(
-    '/fleets/:fleet_id/broadcasts/:broadcast_id/outcomes',
-    { config: { scope: 'read' }, schema: countingOutcomes },
-    countOutcomes(context, outcomes),
-  );
+  route('GET', `${broadcast}/mails`, 'read', listingMails, listMails(context, outcomes));
+  route('GET', `${broadcast}/outcomes`, 'read', countingOutcomes, countOutcomes(context, outcomes));
   for (const change of Object.keys(changes) as Change[]) {
-    app.post(
-      `/fleets/:fleet_id/broadcasts/:broadcast_id/${change}`,
-      { config: { scope: 'mail' }, schema: changing(change) },
-      changeBroadcast(context, change),
-    );
+    route('POST', `${broadcast}/${change}`, 'mail', changing(change), changeBroadcast(context, change));
   }
-  app.delete(
-    '/fleets/:fleet_id/broadcasts/:broadcast_id',
-    { config: { scope: 'mail' }, schema: forgetting },
-    forgetBroadcast(context),
-  );
+  route('DELETE', broadcast, 'mail', forgetting, forgetBroadcast(context));
 }

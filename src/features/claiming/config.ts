@@ -1,14 +1,10 @@
-import { type ConfigOf, integer, reloadable } from '../../core/config/config-key.ts';
+import { type ConfigOf, integer } from '../../core/config/config-key.ts';
 
 /** Limits of claims. */
 export const claimingKeys = {
-  claimsQueueMax: reloadable(
-    integer(
-      256,
-      1,
-      100_000,
-      'Maximum concurrent claims, shared by fleets: one alone has half. Further ones get 503.',
-    ),
+  claimsQueueMax: integer(
+    { default: 256, minimum: 1, maximum: 100_000, isReloadable: true },
+    'Maximum concurrent claims, shared by fleets: one alone has half. Further ones get 503.',
   ),
 };
 

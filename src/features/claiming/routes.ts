@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import { expiryOf, timeTextOf } from '../../admin-api/request/times.ts';
 import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
 import {
@@ -82,19 +83,9 @@ const revokeClaimToken =
 
 /** `/fleets/{fleet_id}/claim-tokens`: tokens with which devices register themselves. */
 export function addClaimTokenRoutes(app: AdminApp, context: AdminContext): void {
-  app.get(
-    '/fleets/:fleet_id/claim-tokens',
-    { config: { scope: 'read' }, schema: listing },
-    listClaimTokens(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/claim-tokens',
-    { config: { scope: 'provision' }, schema: creation },
-    createClaimToken(context),
-  );
-  app.delete(
-    '/fleets/:fleet_id/claim-tokens/:claim_token_id',
-    { config: { scope: 'provision' }, schema: revocation },
-    revokeClaimToken(context),
-  );
+  const route = routesOf(app);
+  const path = '/fleets/:fleet_id/claim-tokens';
+  route('GET', path, 'read', listing, listClaimTokens(context));
+  route('POST', path, 'provision', creation, createClaimToken(context));
+  route('DELETE', `${path}/:claim_token_id`, 'provision', revocation, revokeClaimToken(context));
 }

@@ -1,5 +1,6 @@
 import { type TObject, type TSchema, type TUnsafe, Type } from 'typebox';
 import type { AdminApp } from '../../admin-api/request/context.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import { droppedDocument, replayedDocument } from '../../contract/dead-letter.ts';
 import { errorAnswers, listOf, namedPath } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
@@ -66,6 +67,7 @@ function addReads<Letter extends FailedRecord, Id>(
   app: AdminApp,
   resource: DeadLetterResource<Letter, Id>,
 ): void {
+  const route = routesOf(app);
   const { service, of, id, documents, describe, parse, format } = resource;
   const listing = {
     summary: `List dead letters of ${of}`,
@@ -74,7 +76,7 @@ function addReads<Letter extends FailedRecord, Id>(
     querystring: Type.Object({ after: Type.Optional(id.after), limit: id.limit }),
     response: { 200: listOf(documents.listed), ...errorAnswers },
   };
-  app.get(pathOfAll(resource), { config: { scope: 'read' }, schema: listing }, async ({ params, query }) => {
+  route('GET', pathOfAll(resource), 'read', listing, async ({ params, query }) => {
     const { after: text, limit } = query as { after?: string; limit: number };
     const after = text === undefined ? undefined : parse(String(text));
     const wanted = { limit, ...(after !== undefined && { after }) };
@@ -91,7 +93,7 @@ function addReads<Letter extends FailedRecord, Id>(
     // Describes the shape of the text.
     response: { 200: Type.Unsafe<string>(documents.shown), ...errorAnswers },
   };
-  app.get(pathOfOne(resource), { config: { scope: 'read' }, schema: showing }, async ({ params }, reply) => {
+  route('GET', pathOfOne(resource), 'read', showing, async ({ params }, reply) => {
     const letter = await service.get(params.fleet_id, params.name, idOf(resource, params));
     return reply.type('application/json').send(letterText(letter));
   });
@@ -105,6 +107,7 @@ function addChanges<Letter extends FailedRecord, Id>(
   params: TUnsafe<Path>,
   which: string,
 ): void {
+  const route = routesOf(app);
   const { service, scope, id, texts } = resource;
   const chosenOf = (named: Path): Id | undefined => (id.name in named ? idOf(resource, named) : undefined);
   const replaying = {
@@ -113,13 +116,13 @@ function addChanges<Letter extends FailedRecord, Id>(
     params,
     response: { 200: replayedDocument, ...errorAnswers },
   };
-  app.post(`${path}/replay`, { config: { scope }, schema: replaying }, async ({ params: named, audited }) => {
+  route('POST', `${path}/replay`, scope, replaying, async ({ params: named, audited }) => {
     const replayed = await service.replay(named.fleet_id, named.name, chosenOf(named));
     audited.about = { replayed };
     return { replayed };
   });
   const dropping = { summary: `Drop ${which}`, params, response: { 200: droppedDocument, ...errorAnswers } };
-  app.delete(path, { config: { scope }, schema: dropping }, async ({ params: named, audited }) => {
+  route('DELETE', path, scope, dropping, async ({ params: named, audited }) => {
     const dropped = await service.drop(named.fleet_id, named.name, chosenOf(named));
     audited.about = { dropped };
     return { dropped };

@@ -2,33 +2,28 @@ import { type ConfigOf, integer, text } from '../../core/config/config-key.ts';
 
 /** Limits of forwarders, and the hosts they may send to. */
 export const forwarderKeys = {
-  forwardersPerFleetMax: integer(10, 0, 1_000, 'Forwarders per fleet. Each reads the log separately.'),
+  forwardersPerFleetMax: integer(
+    { default: 10, minimum: 0, maximum: 1_000 },
+    'Forwarders per fleet. Each reads the log separately.',
+  ),
   forwardHosts: text(
     '',
     'Hosts that forwarders may send to, separated by commas. `*.example.com` allows every name below it. Empty: any host but link-local addresses (169.254.0.0/16, fe80::/10, fd00:ec2::/32), also by name.',
   ),
   forwardBytesMax: integer(
-    67_108_864,
-    1_048_576,
-    4_294_967_296,
+    { default: 67_108_864, minimum: 1_048_576, maximum: 4_294_967_296 },
     'Bytes of records in memory while forwarders send them, shared by fleets: one alone may use half. Beyond it forwarders wait; raise it for many slow receivers.',
   ),
   forwardRetryMilliseconds: integer(
-    1_000,
-    10,
-    3_600_000,
+    { default: 1_000, minimum: 10, maximum: 3_600_000 },
     'Backoff after the first failed attempt of a forwarder. It doubles with each further one.',
   ),
   forwardRetrySecondsMax: integer(
-    300,
-    1,
-    86_400,
+    { default: 300, minimum: 1, maximum: 86_400 },
     'Longest backoff of a forwarder, also where the receiver asks for more.',
   ),
   forwardDeadLettersMax: integer(
-    1_000,
-    1,
-    1_000_000,
+    { default: 1_000, minimum: 1, maximum: 1_000_000 },
     'Dead letters per forwarder, shared by devices: one alone may use half, and its further refused records are dropped while others are accepted. When all are used, the forwarder stops until some are replayed or dropped.',
   ),
 };

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import { errorAnswers, fleetPath, listOf, namedPath, pauseBody } from '../../contract/document.ts';
 import {
@@ -247,41 +248,14 @@ function describeLetter({
 
 /** `/fleets/{fleet_id}/forwarders`, each forwarder by name, and its dead letters. */
 export function addForwarderRoutes(app: AdminApp, context: AdminContext): void {
-  app.get(
-    '/fleets/:fleet_id/forwarders',
-    { config: { scope: 'read' }, schema: listing },
-    listForwarders(context),
-  );
-  app.put(
-    '/fleets/:fleet_id/forwarders/:name',
-    { config: { scope }, schema: declaring },
-    declareForwarder(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/forwarders/:name',
-    { config: { scope: 'read' }, schema: showing },
-    showForwarder(context),
-  );
-  app.patch(
-    '/fleets/:fleet_id/forwarders/:name',
-    { config: { scope }, schema: changing },
-    changeForwarder(context),
-  );
-  app.delete(
-    '/fleets/:fleet_id/forwarders/:name',
-    { config: { scope }, schema: deletion },
-    deleteForwarder(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/forwarders/:name/test',
-    { config: { scope }, schema: testing },
-    testForwarder(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/forwarders/:name/rotate-secret',
-    { config: { scope }, schema: rotation },
-    rotateSecret(context),
-  );
+  const route = routesOf(app);
+  route('GET', '/fleets/:fleet_id/forwarders', 'read', listing, listForwarders(context));
+  route('PUT', '/fleets/:fleet_id/forwarders/:name', scope, declaring, declareForwarder(context));
+  route('GET', '/fleets/:fleet_id/forwarders/:name', 'read', showing, showForwarder(context));
+  route('PATCH', '/fleets/:fleet_id/forwarders/:name', scope, changing, changeForwarder(context));
+  route('DELETE', '/fleets/:fleet_id/forwarders/:name', scope, deletion, deleteForwarder(context));
+  route('POST', '/fleets/:fleet_id/forwarders/:name/test', scope, testing, testForwarder(context));
+  route('POST', '/fleets/:fleet_id/forwarders/:name/rotate-secret', scope, rotation, rotateSecret(context));
   addDeadLettersOf(app, {
     service: context.forwarderDeadLetters,
     path: '/fleets/:fleet_id/forwarders/:name',

@@ -6,6 +6,7 @@ import {
   deviceOfRequest,
   type Handler,
 } from '../../admin-api/request/context.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import { parseTime } from '../../admin-api/request/times.ts';
 import { errorAnswers, fleetPath, pageLimit, repeatedParameter, timeText } from '../../contract/document.ts';
 import { latestRecordsDocument, recordKind } from '../../contract/record.ts';
@@ -149,18 +150,11 @@ const readLatestRecords =
 
 /** `/fleets/{fleet_id}/records`. A stream that ends within a chunk is incomplete. */
 export function addRecordRoutes(app: AdminApp, context: AdminContext): void {
+  const route = routesOf(app);
   const open = new Set<AbortController>();
   app.addHook('preClose', async () => {
     for (const controller of open) controller.abort();
   });
-  app.get(
-    '/fleets/:fleet_id/records',
-    { config: { scope: 'read' }, schema: reading },
-    readRecords(context, open),
-  );
-  app.get(
-    '/fleets/:fleet_id/records::latest',
-    { config: { scope: 'read' }, schema: readingLatest },
-    readLatestRecords(context),
-  );
+  route('GET', '/fleets/:fleet_id/records', 'read', reading, readRecords(context, open));
+  route('GET', '/fleets/:fleet_id/records::latest', 'read', readingLatest, readLatestRecords(context));
 }

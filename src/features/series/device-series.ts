@@ -5,9 +5,28 @@ import { type DeviceKey, fleetIdOf } from '../../core/identity.ts';
 import { logRecordBytes, type StoredRecord } from '../../domain/records/record.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { LogFollower } from '../records/log-follower.ts';
-import { Buckets, bucketSpan } from './buckets.ts';
+import { type BucketSpan, Buckets, bucketSpan, type FieldSeries } from './buckets.ts';
 import { payloadNumbers } from './payload-numbers.ts';
-import type { Series, SeriesQuery, SeriesService } from './service.ts';
+
+/** Selects the numbers of a device's datapoints. */
+export interface SeriesQuery {
+  device: DeviceKey;
+  schema: string;
+  /** JSON Pointers; undefined: all numbers at the top level. */
+  fields: readonly string[] | undefined;
+  fromMs: number;
+  toMs: number;
+  /** Maximum buckets. */
+  pointsMax: number;
+}
+
+export interface Series extends BucketSpan {
+  fields: FieldSeries[];
+  /** From there on nothing was left out. */
+  completeFromMs: number;
+  /** Whether a bound left something out: older records, or fields. */
+  isPartial: boolean;
+}
 
 /** Series read at the same time, shared by fleets. */
 const readsMax = 8;
@@ -45,7 +64,7 @@ export interface DeviceSeriesOptions {
  * Computes the charts of a device from the logs, which have no index by device: so it reads from the end backwards, and
  * what a bound leaves out is the oldest.
  */
-export class DeviceSeries implements SeriesService {
+export class DeviceSeries {
   readonly #options: DeviceSeriesOptions;
   readonly #reads = new FairShare(readsMax);
 
@@ -53,6 +72,7 @@ export class DeviceSeries implements SeriesService {
     this.#options = options;
   }
 
+  /** @throws ApiError unavailable while too many are read. */
   async read(query: SeriesQuery): Promise<Series> {
     const fleetId = fleetIdOf(query.device);
     if (!this.#reads.take(fleetId)) throw unavailable('Too many charts are being read. Retry later.');

@@ -4,6 +4,7 @@ import {
   deviceOfRequest,
   type Handler,
 } from '../../admin-api/request/context.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import { parseTime, timeTextOf } from '../../admin-api/request/times.ts';
 import { devicePath, errorAnswers } from '../../contract/document.ts';
 import { seriesDocument, seriesQuery } from '../../contract/insight/series.ts';
@@ -43,9 +44,6 @@ const readSeries =
 
 /** Adds `…/devices/{device_id}/series`. */
 export function addSeriesRoute(app: AdminApp, context: AdminContext): void {
-  app.get(
-    '/fleets/:fleet_id/devices/:device_id/series',
-    { config: { scope: 'read' }, schema: reading },
-    readSeries(context),
-  );
+  const route = routesOf(app);
+  route('GET', '/fleets/:fleet_id/devices/:device_id/series', 'read', reading, readSeries(context));
 }

@@ -1,6 +1,6 @@
 import { OperatorError } from '../../core/errors.ts';
 import type { Row, Session } from '../../storage/postgres/connection/database.ts';
-import type { FoundRow, Part } from '../parts/part.ts';
+import type { Part } from '../parts/part.ts';
 
 /** Rows of a data folder, and the key of their last record. */
 export interface FolderRows {
@@ -37,9 +37,10 @@ function take(part: Part, after: Buffer | undefined): FolderRows | undefined {
 }
 
 /** @throws OperatorError for a damaged record */
-function* checked(part: Part, after: Buffer | undefined): Generator<FoundRow<Row>> {
+function* checked(part: Part, after: Buffer | undefined): Generator<{ key: Buffer; rows: Row[] }> {
   try {
-    yield* part.read(after);
+    const range = after === undefined ? {} : { start: after, exclusiveStart: true };
+    for (const record of part.source.getRange(range)) yield { key: record.key, rows: part.rowsOf(record) };
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     throw new OperatorError(

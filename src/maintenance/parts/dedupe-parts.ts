@@ -5,7 +5,7 @@ import { keyOfBroadcast, keyOfDedupe, readDevice } from '../../storage/lmdb/layo
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
 import { keyOfIdempotency } from '../../storage/tables/idempotency-keys.ts';
-import { behind, type Part } from './part.ts';
+import type { Part } from './part.ts';
 
 /** Parts that keep anything from being done twice. */
 export function dedupeParts(tables: Tables): Part[] {
@@ -16,12 +16,11 @@ function sent({ sent: table }: Tables): Part<rows.DedupeRow> {
   return {
     name: 'sent once',
     table: rows.dedupe,
-    *read(after) {
-      for (const { key, value } of table.getRange(behind(after))) {
-        const rest = key.subarray(uuidBytesLength + deviceKeyLength);
-        const once = Buffer.concat([key.subarray(0, uuidBytesLength), rest]);
-        yield { key, rows: [{ once, device: readDevice(key, uuidBytesLength), mail_id: copyUuid(value) }] };
-      }
+    source: table,
+    rowsOf({ key, value }) {
+      const rest = key.subarray(uuidBytesLength + deviceKeyLength);
+      const once = Buffer.concat([key.subarray(0, uuidBytesLength), rest]);
+      return [{ once, device: readDevice(key, uuidBytesLength), mail_id: copyUuid(value) }];
     },
     write(written) {
       for (const { once, device, mail_id } of written) table.putSync(keyOfDedupe(once, device), mail_id);
@@ -33,11 +32,10 @@ function broadcastMarks({ broadcast: table }: Tables): Part<rows.BroadcastMarkRo
   return {
     name: 'broadcast marks',
     table: rows.broadcastMark,
-    *read(after) {
-      for (const { key, value } of table.getRange(behind(after))) {
-        const device = readDevice(key, uuidBytesLength);
-        yield { key, rows: [{ broadcast: copyUuid(key), device, mail_id: copyUuid(value) }] };
-      }
+    source: table,
+    rowsOf({ key, value }) {
+      const device = readDevice(key, uuidBytesLength);
+      return [{ broadcast: copyUuid(key), device, mail_id: copyUuid(value) }];
     },
     write(written) {
       for (const { broadcast, device, mail_id } of written) {
@@ -51,16 +49,15 @@ function idempotencyKeys({ idempotency: table }: Tables): Part<rows.IdempotencyR
   return {
     name: 'idempotency keys',
     table: rows.idempotency,
-    *read(after) {
-      for (const { key, value } of table.getRange(behind(after))) {
-        const row = {
-          key: Buffer.from(key.subarray(0, uuidBytesLength)),
-          scope: key.toString('latin1', uuidBytesLength),
-          digest: Buffer.from(value.subarray(0, keyDigestBytes)),
-          result: Buffer.from(value.subarray(keyDigestBytes)),
-        };
-        yield { key, rows: [row] };
-      }
+    source: table,
+    rowsOf({ key, value }) {
+      const row = {
+        key: Buffer.from(key.subarray(0, uuidBytesLength)),
+        scope: key.toString('latin1', uuidBytesLength),
+        digest: Buffer.from(value.subarray(0, keyDigestBytes)),
+        result: Buffer.from(value.subarray(keyDigestBytes)),
+      };
+      return [row];
     },
     write(written) {
       for (const { key, scope, digest, result } of written) {

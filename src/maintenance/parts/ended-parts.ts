@@ -8,7 +8,7 @@ import { decodeReceipt, encodeReceipt, withFetches } from '../../storage/lmdb/la
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
 import { viewOf } from '../../storage/postgres/connection/bytes.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
-import { behind, type Part, type ShardSide } from './part.ts';
+import type { Part, ShardSide } from './part.ts';
 
 /** Receipts and dead letters: what is retained of ended mail. */
 export function endedParts(side: ShardSide<Tables>): Part[] {
@@ -19,23 +19,22 @@ function receipts({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.ReceiptRow>
   return {
     name: 'receipts',
     table: rows.receipt,
-    *read(after) {
-      for (const { key, value } of tables.receipts.getRange(behind(after))) {
-        const receipt = decodeReceipt(value);
-        const row: rows.ReceiptRow = {
-          device: readDevice(key, uuidBytesLength),
-          mail_id: Buffer.from(key.subarray(0, uuidBytesLength)),
-          // Receipts are only written for ended mail.
-          state: receipt.state as rows.ReceiptRow['state'],
-          name: receipt.name,
-          queued_at_ms: receipt.queuedAtMs === undefined ? null : receipt.queuedAtMs + jumpsMs,
-          fetch_count: receipt.fetchCount,
-          first_fetched_at_ms: receipt.firstFetchedAtMs ?? null,
-          requeue_count: receipt.requeueCount,
-          settled_at_ms: (receipt.settledAtMs ?? 0) + jumpsMs,
-        };
-        yield { key, rows: [row] };
-      }
+    source: tables.receipts,
+    rowsOf({ key, value }) {
+      const receipt = decodeReceipt(value);
+      const row: rows.ReceiptRow = {
+        device: readDevice(key, uuidBytesLength),
+        mail_id: Buffer.from(key.subarray(0, uuidBytesLength)),
+        // Receipts are only written for ended mail.
+        state: receipt.state as rows.ReceiptRow['state'],
+        name: receipt.name,
+        queued_at_ms: receipt.queuedAtMs === undefined ? null : receipt.queuedAtMs + jumpsMs,
+        fetch_count: receipt.fetchCount,
+        first_fetched_at_ms: receipt.firstFetchedAtMs ?? null,
+        requeue_count: receipt.requeueCount,
+        settled_at_ms: (receipt.settledAtMs ?? 0) + jumpsMs,
+      };
+      return [row];
     },
     write(written) {
       for (const row of written) {
@@ -55,27 +54,26 @@ function deadLetters({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.DeadLett
     name: 'dead letters',
     table: rows.deadLetter,
     columns: { fetch_count: `least(t.fetch_count, ${mailFetchesMax})` },
-    *read(after) {
-      for (const { key, value } of tables.dead.getRange(behind(after))) {
-        const device = readDevice(key, deadDeviceAt);
-        const { reason, diedAtMs, queuedAtMs } = decodeDeadLetter(value);
-        const mail = mailOf(value);
-        const row: rows.DeadLetterRow = {
-          fleet_id: fleetIdOf(device),
-          mail_id: viewOf(mail.id),
-          device,
-          reason,
-          died_at_ms: diedAtMs + jumpsMs,
-          name: mail.name,
-          payload: viewOf(mail.payload),
-          queued_at_ms: queuedAtMs === undefined ? null : queuedAtMs + jumpsMs,
-          fetch_count: mail.fetchCount,
-          first_fetched_at_ms: mail.firstFetchedAtMs ?? null,
-          requeue_count: mail.requeueCount,
-          requeues_max: mail.requeuesMax ?? null,
-        };
-        yield { key, rows: [row] };
-      }
+    source: tables.dead,
+    rowsOf({ key, value }) {
+      const device = readDevice(key, deadDeviceAt);
+      const { reason, diedAtMs, queuedAtMs } = decodeDeadLetter(value);
+      const mail = mailOf(value);
+      const row: rows.DeadLetterRow = {
+        fleet_id: fleetIdOf(device),
+        mail_id: viewOf(mail.id),
+        device,
+        reason,
+        died_at_ms: diedAtMs + jumpsMs,
+        name: mail.name,
+        payload: viewOf(mail.payload),
+        queued_at_ms: queuedAtMs === undefined ? null : queuedAtMs + jumpsMs,
+        fetch_count: mail.fetchCount,
+        first_fetched_at_ms: mail.firstFetchedAtMs ?? null,
+        requeue_count: mail.requeueCount,
+        requeues_max: mail.requeuesMax ?? null,
+      };
+      return [row];
     },
     write(written) {
       for (const row of written) {

@@ -17,7 +17,7 @@ import {
 import { encodeLogRecord } from '../../storage/lmdb/log/log-record.ts';
 import type { RecordRow } from '../../storage/postgres/schema/tables.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
-import { behind, type Part, type ShardSide } from './part.ts';
+import type { Part, ShardSide } from './part.ts';
 
 interface Batch {
   position: number;
@@ -110,22 +110,18 @@ function records({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.RecordRow> {
   return {
     name: 'records',
     table: rows.record,
-    *read(after) {
-      for (const { key, value } of tables.log.getRange(behind(after))) {
-        if (!isSound(value)) throw new OperatorError('A batch of the log is damaged.');
-        const first = readSequence(key, 0);
-        const stored_at_ms = newestTimeMs(value) + jumpsMs;
-        const found = [...decodeBatch(value)].map(
-          ({ index, timeMs, isRelocated, recordedAtMs, ...record }) => ({
-            position: first + index,
-            stored_at_ms,
-            own_at_ms: isRelocated ? timeMs + jumpsMs : null,
-            recorded_at_ms: recordedAtMs ?? null,
-            ...record,
-          }),
-        );
-        yield { key, rows: found };
-      }
+    source: tables.log,
+    rowsOf({ key, value }) {
+      if (!isSound(value)) throw new OperatorError('A batch of the log is damaged.');
+      const first = readSequence(key, 0);
+      const stored_at_ms = newestTimeMs(value) + jumpsMs;
+      return [...decodeBatch(value)].map(({ index, timeMs, isRelocated, recordedAtMs, ...record }) => ({
+        position: first + index,
+        stored_at_ms,
+        own_at_ms: isRelocated ? timeMs + jumpsMs : null,
+        recorded_at_ms: recordedAtMs ?? null,
+        ...record,
+      }));
     },
     write: (written) => batches.put(written),
   };
@@ -144,11 +140,10 @@ function values({ times }: Tables): Part<rows.ValueRow> {
     name: 'times',
     table: rows.value,
     where: `t.name IN (${valueNames.map((name) => `'${name}'`).join(', ')})`,
-    *read(after) {
-      for (const { key, value } of times.getRange(behind(after))) {
-        const name = key.toString('latin1');
-        if (valueNames.includes(name)) yield { key, rows: [{ name, number: readSequence(value, 0) }] };
-      }
+    source: times,
+    rowsOf({ key, value }) {
+      const name = key.toString('latin1');
+      return valueNames.includes(name) ? [{ name, number: readSequence(value, 0) }] : [];
     },
     write(written) {
       for (const { name, number } of written) times.putSync(Buffer.from(name), sequenceKey(number));

@@ -18,7 +18,7 @@ import type { Tables } from '../../storage/lmdb/layout/tables.ts';
 import { changeWaiting } from '../../storage/lmdb/mail/waiting-index.ts';
 import { viewOf } from '../../storage/postgres/connection/bytes.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
-import { behind, type Part, type ShardSide } from './part.ts';
+import type { Part, ShardSide } from './part.ts';
 
 const nothing = Buffer.alloc(0);
 const integerMax = 0x7fffffff;
@@ -38,23 +38,22 @@ function mailboxes({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.MailboxRow
       head: `CASE WHEN t.size = 0 THEN t.tail ELSE coalesce(
         (SELECT m.sequence FROM mail m WHERE m.device = t.device ORDER BY m.sequence LIMIT 1), t.tail) END`,
     },
-    *read(after) {
-      for (const key of tables.devices.getKeys(behind(after))) {
-        const device = readDevice(key, 0);
-        const bytes = tables.mailboxes.getBinary(keyOfDevice(device));
-        const { size, head, tail, waitingSinceMs, settled } =
-          bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
-        const row: rows.MailboxRow = {
-          device,
-          size,
-          head,
-          tail,
-          waiting_since_ms: waitingSinceMs === 0 ? null : waitingSinceMs + jumpsMs,
-          delayed: countDelayed(tables, device),
-          settled: Buffer.from(settled),
-        };
-        yield { key, rows: [row] };
-      }
+    source: tables.devices,
+    rowsOf({ key }) {
+      const device = readDevice(key, 0);
+      const bytes = tables.mailboxes.getBinary(keyOfDevice(device));
+      const { size, head, tail, waitingSinceMs, settled } =
+        bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
+      const row: rows.MailboxRow = {
+        device,
+        size,
+        head,
+        tail,
+        waiting_since_ms: waitingSinceMs === 0 ? null : waitingSinceMs + jumpsMs,
+        delayed: countDelayed(tables, device),
+        settled: Buffer.from(settled),
+      };
+      return [row];
     },
     write(written) {
       for (const { device, size, head, tail, waiting_since_ms: sinceMs, settled } of written) {
@@ -78,24 +77,23 @@ function mails({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.MailRow> {
     name: 'mails',
     table: rows.mail,
     columns: { fetch_count: `least(t.fetch_count, ${mailFetchesMax})` },
-    *read(after) {
-      for (const { key, value } of tables.mail.getRange(behind(after))) {
-        const mail = decodeMail(value);
-        const row: rows.MailRow = {
-          device: readDevice(key, 0),
-          sequence: readSequence(key, deviceKeyLength),
-          mail_id: viewOf(mail.id),
-          name: mail.name,
-          payload: viewOf(mail.payload),
-          requeue_count: mail.requeueCount,
-          requeues_max: mail.requeuesMax ?? null,
-          fetch_count: mail.fetchCount,
-          first_fetched_at_ms: mail.firstFetchedAtMs ?? null,
-          accepted_at_ms: mail.acceptedAtMs + jumpsMs,
-          expires_at_ms: mail.expiresAtMs + jumpsMs,
-        };
-        yield { key, rows: [row] };
-      }
+    source: tables.mail,
+    rowsOf({ key, value }) {
+      const mail = decodeMail(value);
+      const row: rows.MailRow = {
+        device: readDevice(key, 0),
+        sequence: readSequence(key, deviceKeyLength),
+        mail_id: viewOf(mail.id),
+        name: mail.name,
+        payload: viewOf(mail.payload),
+        requeue_count: mail.requeueCount,
+        requeues_max: mail.requeuesMax ?? null,
+        fetch_count: mail.fetchCount,
+        first_fetched_at_ms: mail.firstFetchedAtMs ?? null,
+        accepted_at_ms: mail.acceptedAtMs + jumpsMs,
+        expires_at_ms: mail.expiresAtMs + jumpsMs,
+      };
+      return [row];
     },
     write(written) {
       for (const row of written) {
@@ -126,22 +124,21 @@ function delayed({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.DelayedMailR
   return {
     name: 'delayed mails',
     table: rows.delayedMail,
-    *read(after) {
-      for (const { key, value } of tables.delayed.getRange(behind(after))) {
-        const { deliverAtMs, ttlSeconds, mailboxMailsMax, mail: bytes } = decodeDelayed(value);
-        const { name, payload, requeuesMax } = decodeMail(bytes);
-        const row: rows.DelayedMailRow = {
-          device: readDevice(key, 0),
-          mail_id: Buffer.from(key.subarray(deviceKeyLength, deviceKeyLength + uuidBytesLength)),
-          deliver_at_ms: deliverAtMs + jumpsMs,
-          ttl_seconds: ttlSeconds,
-          mailbox_mails_max: Math.min(mailboxMailsMax, integerMax),
-          name,
-          payload: viewOf(payload),
-          requeues_max: requeuesMax ?? null,
-        };
-        yield { key, rows: [row] };
-      }
+    source: tables.delayed,
+    rowsOf({ key, value }) {
+      const { deliverAtMs, ttlSeconds, mailboxMailsMax, mail: bytes } = decodeDelayed(value);
+      const { name, payload, requeuesMax } = decodeMail(bytes);
+      const row: rows.DelayedMailRow = {
+        device: readDevice(key, 0),
+        mail_id: Buffer.from(key.subarray(deviceKeyLength, deviceKeyLength + uuidBytesLength)),
+        deliver_at_ms: deliverAtMs + jumpsMs,
+        ttl_seconds: ttlSeconds,
+        mailbox_mails_max: Math.min(mailboxMailsMax, integerMax),
+        name,
+        payload: viewOf(payload),
+        requeues_max: requeuesMax ?? null,
+      };
+      return [row];
     },
     write(written) {
       for (const row of written) {

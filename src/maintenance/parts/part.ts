@@ -1,10 +1,11 @@
+import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 import type { Row } from '../../storage/postgres/connection/database.ts';
 import type { DatabaseTable } from '../../storage/postgres/schema/table.ts';
 
-/** The rows that represent one record of a data folder, and its key there. */
-export interface FoundRow<R extends Row> {
+/** A record of a data folder. */
+interface FolderRecord {
   key: Buffer;
-  rows: R[];
+  value: Buffer;
 }
 
 /**
@@ -23,15 +24,12 @@ export interface Part<R extends Row = Row> {
   compared?(row: R): unknown[];
   /** Derived from other parts: compared, not copied. */
   isDerived?: boolean;
-  /** Reads in key order, from behind a key or from the front. @throws OperatorError for a damaged record */
-  read(after: Buffer | undefined): Iterable<FoundRow<R>>;
+  /** The table of the data folder whose records it reads. */
+  source: Table;
+  /** The rows that represent one record. @throws Error for a damaged one */
+  rowsOf(record: FolderRecord): R[];
   /** Writes inside a write transaction; idempotent. */
   write(rows: readonly R[]): void;
-}
-
-/** Key range behind `after`. */
-export function behind(after: Buffer | undefined): { start?: Buffer; exclusiveStart?: boolean } {
-  return after === undefined ? {} : { start: after, exclusiveStart: true };
 }
 
 /** The environment of one shard, for its parts. */

@@ -17,7 +17,7 @@ import { dedupeParts } from './dedupe-parts.ts';
 import { endedParts } from './ended-parts.ts';
 import { logParts } from './log-parts.ts';
 import { mailParts } from './mail-parts.ts';
-import { behind, type Part, type ShardSide } from './part.ts';
+import type { Part, ShardSide } from './part.ts';
 
 const nothing = Buffer.alloc(0);
 /** Index entries of a device that does not exist. */
@@ -35,12 +35,11 @@ function devices(tables: Tables, isPlaced: IsPlaced): Part<rows.DeviceRow> {
   return {
     name: 'devices',
     table: rows.device,
-    *read(after) {
-      for (const { key, value } of tables.devices.getRange(behind(after))) {
-        const row = rowOf(decodeDevice(readDevice(key, 0), value));
-        check(row, isPlaced);
-        yield { key, rows: [row] };
-      }
+    source: tables.devices,
+    rowsOf({ key, value }) {
+      const row = rowOf(decodeDevice(readDevice(key, 0), value));
+      check(row, isPlaced);
+      return [row];
     },
     write(written) {
       for (const row of written) {
@@ -79,12 +78,11 @@ function tags({ devices }: Tables): Part<rows.DeviceTagRow> {
   return {
     name: 'tags',
     table: rows.deviceTag,
-    *read(after) {
-      for (const { key, value } of devices.getRange(behind(after))) {
-        const device = readDevice(key, 0);
-        const tagged = new Set(decodeDevice(device, value).tags);
-        yield { key, rows: [...tagged].map((tag) => ({ fleet_id: fleetIdOf(device), tag, device })) };
-      }
+    source: devices,
+    rowsOf({ key, value }) {
+      const device = readDevice(key, 0);
+      const tagged = new Set(decodeDevice(device, value).tags);
+      return [...tagged].map((tag) => ({ fleet_id: fleetIdOf(device), tag, device }));
     },
     write: () => {},
   };
@@ -95,20 +93,19 @@ function activity(tables: Tables): Part<rows.ActivityRow> {
   return {
     name: 'last seen',
     table: rows.activity,
-    *read(after) {
-      for (const key of tables.devices.getKeys(behind(after))) {
-        const device = readDevice(key, 0);
-        const bytes = tables.activity.getBinary(keyOfDevice(device));
-        const seen = bytes && decodeSeen(bytes);
-        const address = seen?.address && Buffer.from(seen.address);
-        const row = {
-          device,
-          last_seen_ms: seen?.lastSeenMs ?? null,
-          address: address ?? null,
-          bucket: bucketOf(seen?.lastSeenMs),
-        };
-        yield { key, rows: [row] };
-      }
+    source: tables.devices,
+    rowsOf({ key }) {
+      const device = readDevice(key, 0);
+      const bytes = tables.activity.getBinary(keyOfDevice(device));
+      const seen = bytes && decodeSeen(bytes);
+      const address = seen?.address && Buffer.from(seen.address);
+      const row = {
+        device,
+        last_seen_ms: seen?.lastSeenMs ?? null,
+        address: address ?? null,
+        bucket: bucketOf(seen?.lastSeenMs),
+      };
+      return [row];
     },
     write(written) {
       for (const { device, last_seen_ms: lastSeenMs, address } of written) {
@@ -128,10 +125,9 @@ function fleetCounts({ counts }: Tables): Part<rows.FleetCountRow> {
     table: rows.fleetCount,
     where: 't.devices > 0',
     isDerived: true,
-    *read(after) {
-      for (const { key, value } of counts.getRange(behind(after))) {
-        yield { key, rows: [{ fleet_id: key.toString('latin1'), ...decodeCounts(value) }] };
-      }
+    source: counts,
+    rowsOf({ key, value }) {
+      return [{ fleet_id: key.toString('latin1'), ...decodeCounts(value) }];
     },
     write: () => {},
   };

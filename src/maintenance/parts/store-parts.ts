@@ -9,7 +9,7 @@ import {
   storedRowTable,
 } from '../../storage/postgres/schema/tables.ts';
 import { Collection, decodeRow } from '../../storage/tables/collection.ts';
-import { behind, type Part } from './part.ts';
+import type { Part } from './part.ts';
 
 /**
  * The audit log; entries keep their numbers. In the database what is not a column is JSON.
@@ -22,13 +22,12 @@ export function auditPart(environment: Environment): Part<AuditRow> {
     name: 'audit',
     table: audit,
     compared: ({ number, book, owner, at_ms: atMs, entry }) => [number, book, owner, atMs, inUtf8(entry)],
-    *read(after) {
-      for (const row of table.getRange(behind(after))) {
-        const [[name, number], { timeMs, owner, ...content }] = decodeRow(auditTable, row);
-        const entry = JSON.stringify(content);
-        const book = auditBooks.indexOf(name);
-        yield { key: row.key, rows: [{ number, book, owner, at_ms: timeMs, entry }] };
-      }
+    source: table,
+    rowsOf(record) {
+      const [[name, number], { timeMs, owner, ...content }] = decodeRow(auditTable, record);
+      const entry = JSON.stringify(content);
+      const book = auditBooks.indexOf(name);
+      return [{ number, book, owner, at_ms: timeMs, entry }];
     },
     write(written) {
       for (const { number, book, owner, at_ms: timeMs, entry } of written) {
@@ -67,12 +66,11 @@ function storedTable(store: string, name: string, environment: Environment): Par
     // Rows without a value mark removed ones.
     where: `t.store = '${store}' AND t.name = '${name}' AND t.value IS NOT NULL`,
     compared: ({ key, value }) => [key, value],
-    *read(after) {
+    source: table,
+    rowsOf({ key, value }) {
       const at_ms = Date.now();
-      for (const { key, value } of table.getRange(behind(after))) {
-        const row = { store, name, key: Buffer.from(key), value: Buffer.from(value), version: 1, at_ms };
-        yield { key, rows: [row] };
-      }
+      const row = { store, name, key: Buffer.from(key), value: Buffer.from(value), version: 1, at_ms };
+      return [row];
     },
     write(written) {
       for (const { key, value } of written) table.putSync(key, value);

@@ -1,4 +1,4 @@
-import { address, boolean, reloadable, text } from '../../core/config/config-key.ts';
+import { address, boolean, text } from '../../core/config/config-key.ts';
 
 const label = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?';
 /** Its last label begins with a letter, so that it is no address. */
@@ -6,10 +6,14 @@ const domain = `(?:${label}\\.)*[a-zA-Z](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?`;
 
 /** Where the certificate of the device API comes from: files, or an ACME directory (RFC 8555). */
 export const certificateKeys = {
-  tlsCertFile: reloadable(
-    text('', 'Certificate chain, PEM. Empty: a self-signed one created in DATA/tls, for loopback only.'),
+  tlsCertFile: text(
+    '',
+    'Certificate chain, PEM. Empty: a self-signed one created in DATA/tls, for loopback only.',
+    { isReloadable: true },
   ),
-  tlsKeyFile: reloadable(text('', 'Private key of the certificate, PEM. ECDSA P-256 is the fastest.')),
+  tlsKeyFile: text('', 'Private key of the certificate, PEM. ECDSA P-256 is the fastest.', {
+    isReloadable: true,
+  }),
   acmeDomains: text(
     '',
     'Domain names, separated by commas, for a certificate from an ACME directory, obtained and renewed by this server. Each name must lead to this node on port 80: several nodes need names of their own, because a balancer would take the challenge of one to another. Empty: none.',

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
+import { progressBar } from '../../cli/output.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { enteredByOthers } from '../entered-by-others.ts';
 
@@ -54,7 +54,7 @@ export function addRestoreCommand(program: Command): void {
       const openness = enteredByOthers(folder);
       if (openness !== undefined) process.stderr.write(`fleetpost: ${openness}\n`);
       const bytes = backup.files.reduce((sum, file) => sum + file.bytes, 0);
-      const bar = progressBar('Restore', 'MiB', !json);
+      const bar = progressBar('Restore {bar} {value} of {total} MiB, {eta_formatted} left', { json });
       let restored = 0;
       bar?.start(Math.ceil(bytes / mebibyte), 0);
       try {
@@ -80,15 +80,6 @@ export function addRestoreCommand(program: Command): void {
     });
 }
 
-/** Creates a progress bar if stderr is a terminal. */
-export function progressBar(what: string, unit: string, isShown: boolean): SingleBar | undefined {
-  if (!isShown || !process.stderr.isTTY) return undefined;
-  return new SingleBar({
-    format: `${what} {bar} {value} of {total} ${unit}, {eta_formatted} left`,
-    stream: process.stderr,
-  });
-}
-
 /** Adds `fleetpost verify`: offline, so that it also works for a folder that no server would open. */
 export function addVerifyCommand(program: Command): void {
   program
@@ -98,7 +89,7 @@ export function addVerifyCommand(program: Command): void {
     .option('--json', 'print one JSON document')
     .action(async ({ data, json }: { data: string; json?: boolean }) => {
       const { verifyFolder } = await import('../../maintenance/verify.ts');
-      const bar = progressBar('Verify', 'records', !json);
+      const bar = progressBar('Verify {bar} {value} of {total} records, {eta_formatted} left', { json });
       const { findings, ...counts } = await verifyFolder(data, {
         start: (records) => bar?.start(records, 0),
         onRecord: () => bar?.increment(),

@@ -8,7 +8,6 @@ import {
   type FixedOf,
   integer,
   type Key,
-  reloadable,
   type SettingsOf,
   type ValuesOf,
 } from '../../core/config/config-key.ts';
@@ -73,13 +72,9 @@ const keys = {
   ...broadcastKeys,
   ...auditKeys,
   ...claimingKeys,
-  drainSeconds: reloadable(
-    integer(
-      0,
-      0,
-      3_600,
-      'Drain time. The server keeps serving for this long before it stops, while /readyz says that it is stopping.',
-    ),
+  drainSeconds: integer(
+    { default: 0, minimum: 0, maximum: 3_600, isReloadable: true },
+    'Drain time. The server keeps serving for this long before it stops, while /readyz says that it is stopping.',
   ),
   ...telemetryKeys,
 };

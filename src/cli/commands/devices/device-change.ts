@@ -1,4 +1,3 @@
-import { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import type { ChangedDevicesDocument } from '../../../contract/device.ts';
 import type { FleetCountsDocument } from '../../../contract/fleet.ts';
@@ -7,7 +6,7 @@ import { type AdminClient, pathOf } from '../../admin-client.ts';
 import { type BulkOptions, isConfirmed, withConfirmation } from '../../confirmation.ts';
 import { connect } from '../../connection.ts';
 import { fleetCommand, several } from '../../options.ts';
-import { print, printable } from '../../output.ts';
+import { print, printable, progressBar } from '../../output.ts';
 import {
   checkDeviceSelection,
   type DeviceSelectionOptions,
@@ -35,12 +34,6 @@ function selectors({ all, device, ...options }: ChangeOptions): object[] {
   return Array.from({ length: Math.ceil(device.length / idsPerCall) }, (_, part) => ({
     device_ids: device.slice(part * idsPerCall, (part + 1) * idsPerCall),
   }));
-}
-
-async function countOf(client: AdminClient, { fleet, json }: ChangeOptions): Promise<number | undefined> {
-  if (json || !process.stderr.isTTY) return undefined;
-  const { devices } = await client.request<FleetCountsDocument>('GET', `${pathOf('fleets', fleet)}/counts`);
-  return devices;
 }
 
 async function changeDevices(options: ChangeOptions): Promise<void> {
@@ -78,17 +71,19 @@ async function changeAll(
   options: ChangeOptions,
   change: object,
 ): Promise<Omit<ChangedDevicesDocument, 'next'>> {
-  const total = await countOf(client, options);
-  const bar =
-    total === undefined ? undefined : new SingleBar({ format: 'Devices {value} of at most {total}' });
-  bar?.start(total ?? 0, 0);
+  const fleet = pathOf('fleets', options.fleet);
+  const bar = progressBar('Devices {value} of at most {total}', options);
+  if (bar !== undefined) {
+    const { devices } = await client.request<FleetCountsDocument>('GET', `${fleet}/counts`);
+    bar.start(devices, 0);
+  }
   const sum: Omit<ChangedDevicesDocument, 'next'> = { changed: 0, unchanged: 0, refused: [] };
   try {
     for (const select of selectors(options)) {
       let after: string | null | undefined;
       do {
         const json = { select, change, ...(after && { after }) };
-        const path = `${pathOf('fleets', options.fleet)}/devices:change`;
+        const path = `${fleet}/devices:change`;
         const answer: ChangedDevicesDocument = await client.request('POST', path, { json });
         sum.changed += answer.changed;
         sum.unchanged += answer.unchanged;

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { SingleBar } from 'cli-progress';
+import type { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import type { FleetCountsDocument } from '../../../contract/fleet.ts';
 import { OperatorError } from '../../../core/errors.ts';
@@ -7,7 +7,7 @@ import { type AdminClient, pathOf, queryOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { openFile } from '../../open-file.ts';
 import { type FleetOptions, fleetCommand } from '../../options.ts';
-import { endWithReader, print, printableLines, writeOut } from '../../output.ts';
+import { endWithReader, print, printableLines, progressBar, writeOut } from '../../output.ts';
 import { type DeviceFilterOptions, filterQuery, withDeviceFilter } from './device-filter.ts';
 
 interface ExportOptions extends FleetOptions, DeviceFilterOptions {
@@ -111,10 +111,10 @@ async function openOut(options: ExportOptions): Promise<Destination> {
 }
 
 async function progress(client: AdminClient, options: ExportOptions): Promise<SingleBar | undefined> {
-  if (options.json || !process.stderr.isTTY) return undefined;
+  const bar = progressBar('Devices {bar} {value} of {total}', options);
+  if (bar === undefined) return undefined;
   const path = `${pathOf('fleets', options.fleet)}/counts`;
   const { devices } = await client.request<FleetCountsDocument>('GET', path);
-  const bar = new SingleBar({ format: 'Devices {bar} {value} of {total}', stream: process.stderr });
   bar.start(devices, 0);
   return bar;
 }

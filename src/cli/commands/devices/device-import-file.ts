@@ -1,7 +1,6 @@
 import { createReadStream, statSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { SingleBar } from 'cli-progress';
 import { parse } from 'csv-parse/sync';
 import type { ImportedLine } from '../../../contract/device.ts';
 import { OperatorError } from '../../../core/errors.ts';
@@ -9,7 +8,7 @@ import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { openFile } from '../../open-file.ts';
 import type { FleetOptions } from '../../options.ts';
-import { print } from '../../output.ts';
+import { print, progressBar } from '../../output.ts';
 
 /** Lines per write of the server, which does one write at a time. */
 const linesPerWrite = 500;
@@ -161,16 +160,13 @@ async function receive(
 }
 
 export async function importFile(file: string, options: ImportFileOptions): Promise<void> {
-  const { fleet, out, onExisting = 'error', resume = false, json } = options;
+  const { fleet, out, onExisting = 'error', resume = false } = options;
   const isCsv = file.endsWith('.csv');
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat?.isFile()) throw new OperatorError(`${file} cannot be read: it is not a regular file.`);
   const client = connect(options);
   const { handle, fromLine } = await openAnswers(out, resume);
-  const bar =
-    json || !process.stderr.isTTY
-      ? undefined
-      : new SingleBar({ format: 'Sent {bar} {percentage} %, {eta_formatted} left', stream: process.stderr });
+  const bar = progressBar('Sent {bar} {percentage} %, {eta_formatted} left', options);
   bar?.start(stat.size, 0);
   let summary: Summary;
   const lost = new LostSecrets(file);

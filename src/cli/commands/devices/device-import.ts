@@ -1,12 +1,12 @@
 import { renameSync, rmSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { SingleBar } from 'cli-progress';
+import type { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
-import { print } from '../../output.ts';
+import { print, progressBar } from '../../output.ts';
 import { type ImportFileOptions, importFile } from './device-import-file.ts';
 
 interface ImportOptions extends FleetOptions {
@@ -28,16 +28,6 @@ async function openPartial(file: string): Promise<{ partial: string; handle: Fil
   } catch (error) {
     throw new OperatorError(`${file} cannot be written: ${(error as Error).message}.`);
   }
-}
-
-function progressBar({ count, json }: ImportOptions): SingleBar | undefined {
-  if (json || !process.stderr.isTTY) return undefined;
-  const bar = new SingleBar({
-    format: 'Devices {bar} {value} of {total}, {eta_formatted} left',
-    stream: process.stderr,
-  });
-  bar.start(count, 0);
-  return bar;
 }
 
 const newline = 0x0a;
@@ -73,7 +63,8 @@ async function importDevices(options: ImportOptions): Promise<void> {
   try {
     const path = `${pathOf('fleets', fleet)}/devices:import`;
     const response = await client.open('POST', path, { json: { count, tags: tag } });
-    bar = progressBar(options);
+    bar = progressBar('Devices {bar} {value} of {total}, {eta_formatted} left', options);
+    bar?.start(options.count, 0);
     await receive(response, handle, (total) => {
       received = total;
       bar?.update(total);

@@ -1,4 +1,3 @@
-import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 import type {
   BroadcastDocument,
@@ -17,7 +16,7 @@ import {
   several,
   withListOptions,
 } from '../../options.ts';
-import { fields, listText, print } from '../../output.ts';
+import { fields, listText, print, progressBar } from '../../output.ts';
 
 const pollIntervalMs = 500;
 
@@ -28,11 +27,10 @@ export function broadcastsPath(fleet: string): string {
 /** Waits until the broadcast has ended, is paused or is held; it also runs without being polled. */
 export async function follow(
   client: AdminClient,
-  { fleet, json }: { fleet: string; json?: boolean },
+  { fleet, ...options }: { fleet: string; json?: boolean },
   broadcast: BroadcastDocument,
 ): Promise<BroadcastDocument> {
-  const format = 'Broadcast {bar} {value} of {total} devices, {eta_formatted} left';
-  const bar = !json && process.stderr.isTTY ? new SingleBar({ format, stream: process.stderr }) : undefined;
+  const bar = progressBar('Broadcast {bar} {value} of {total} devices, {eta_formatted} left', options);
   let last = broadcast;
   bar?.start(last.devices ?? 0, 0);
   try {

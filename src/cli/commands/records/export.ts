@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto';
 import { renameSync, rmSync, statSync } from 'node:fs';
-import { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
 import { fleetCommand, integerOption } from '../../options.ts';
-import { endWithReader, print, printable, writeOut } from '../../output.ts';
+import { endWithReader, print, printable, progressBar, writeOut } from '../../output.ts';
 import {
   type ExportFile,
   type ExportFormat,
@@ -92,12 +91,6 @@ async function openPartial(format: ExportFormat, out: string, partial: string): 
   }
 }
 
-function progressBar({ json }: ExportOptions): SingleBar | undefined {
-  if (json || !process.stderr.isTTY) return undefined;
-  const format = 'Log {bar} {percentage}%, {records} records, {eta_formatted} left';
-  return new SingleBar({ format, stream: process.stderr });
-}
-
 /** Writes all records to a file, as far as it gets; returns how many. */
 async function writeRecords(options: ExportOptions, file: ExportFile): Promise<number> {
   const { since, until } = options;
@@ -107,7 +100,7 @@ async function writeRecords(options: ExportOptions, file: ExportFile): Promise<n
     ...(until !== undefined && { to: until }),
     ...(after !== undefined && { after }),
   };
-  const bar = progressBar(options);
+  const bar = progressBar('Log {bar} {percentage}%, {records} records, {eta_formatted} left', options);
   let records = 0;
   bar?.start(1, 0, { records });
   try {

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 import type { BackupDocument } from '../../../contract/server.ts';
 import { sleep } from '../../../core/async.ts';
@@ -7,7 +6,7 @@ import { OperatorError } from '../../../core/errors.ts';
 import type { AdminClient } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand } from '../../options.ts';
-import { print } from '../../output.ts';
+import { print, progressBar } from '../../output.ts';
 
 const pollIntervalMs = 200;
 const mebibyte = 1024 ** 2;
@@ -16,14 +15,9 @@ const mebibyte = 1024 ** 2;
 async function wait(
   client: AdminClient,
   backup: BackupDocument,
-  showsProgress: boolean,
+  options: ConnectionOptions,
 ): Promise<BackupDocument> {
-  const bar = showsProgress
-    ? new SingleBar({
-        format: 'Backup {bar} {value} of {total} MiB, {eta_formatted} left',
-        stream: process.stderr,
-      })
-    : undefined;
+  const bar = progressBar('Backup {bar} {value} of {total} MiB, {eta_formatted} left', options);
   let last = backup;
   bar?.start(Math.ceil(last.bytes_total / mebibyte), 0);
   try {
@@ -42,7 +36,7 @@ async function backUp(folder: string, options: ConnectionOptions): Promise<void>
   const client = connect(options);
   const json = { folder: resolve(folder) };
   const started = await client.request<BackupDocument>('POST', '/backup', { json });
-  const backup = await wait(client, started, !options.json && process.stderr.isTTY);
+  const backup = await wait(client, started, options);
   if (backup.started_at !== started.started_at) {
     throw new OperatorError(`The server has started another backup since. Check ${json.folder}.`);
   }

@@ -8,8 +8,7 @@ import type {
   FoundDevices,
   Presence,
 } from '../../../domain/devices/device-query.ts';
-import { EngineDevices } from '../../../domain/devices/engine-devices.ts';
-import type { ChangeToken, ShardDevices } from '../../../domain/devices/shard-devices.ts';
+import { type ChangeToken, ShardDevices } from '../../../domain/devices/shard-devices.ts';
 import type { Environment } from '../environment/environment.ts';
 import { decodeSeen } from '../layout/activity-record.ts';
 import { decodeCredentials, decodeDevice } from '../layout/device-record.ts';
@@ -37,7 +36,7 @@ interface DeviceParts {
 }
 
 /** The devices of a shard on LMDB: reads in place, on whatever thread asks. */
-export class LmdbDevices extends EngineDevices implements ShardDevices {
+export class LmdbDevices extends ShardDevices {
   readonly #environment: Environment;
   readonly #tables: Tables;
   readonly #versions: DeviceVersions;

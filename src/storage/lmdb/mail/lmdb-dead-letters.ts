@@ -1,7 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload } from '../../../domain/mail/ended-mail.ts';
-import { EngineDeadLetters } from '../../../domain/mail/engine-mail.ts';
-import type { ShardDeadLetters } from '../../../domain/mail/shard-mail.ts';
+import { ShardDeadLetters } from '../../../domain/mail/shard-mail.ts';
 import type { Page } from '../../../domain/page.ts';
 import type { Environment } from '../environment/environment.ts';
 import type { Tables } from '../layout/tables.ts';
@@ -9,7 +8,7 @@ import type { WriteQueue } from '../shard/write-queue.ts';
 import { readDeadLetter, readDeadLetters } from './read-dead-letters.ts';
 
 /** The dead letters of a shard on LMDB. */
-export class LmdbDeadLetters extends EngineDeadLetters implements ShardDeadLetters {
+export class LmdbDeadLetters extends ShardDeadLetters {
   readonly #environment: Environment;
   readonly #tables: Tables;
 

@@ -1,9 +1,8 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import type { BroadcastMail } from '../../../domain/mail/broadcast.ts';
 import type { Receipt } from '../../../domain/mail/ended-mail.ts';
-import { EngineMail } from '../../../domain/mail/engine-mail.ts';
 import type { DelayedMail, Mail, MailboxHead } from '../../../domain/mail/mail.ts';
-import type { ShardMail } from '../../../domain/mail/shard-mail.ts';
+import { ShardMail } from '../../../domain/mail/shard-mail.ts';
 import type { Page } from '../../../domain/page.ts';
 import type { Environment } from '../environment/environment.ts';
 import { keyOfDevice, keyOfMail, readSequence } from '../layout/keys.ts';
@@ -17,7 +16,7 @@ import { readDelayed } from './delayed-mail.ts';
 import { readReceipt } from './read-dead-letters.ts';
 
 /** The mailboxes of a shard on LMDB: reads in place, on whatever thread asks. */
-export class LmdbMail extends EngineMail implements ShardMail {
+export class LmdbMail extends ShardMail {
   readonly #environment: Environment;
   readonly #tables: Tables;
 

@@ -9,9 +9,8 @@ import type {
   FoundDevices,
   Presence,
 } from '../../../domain/devices/device-query.ts';
-import { EngineDevices } from '../../../domain/devices/engine-devices.ts';
 import { bucketInKey, bucketOf } from '../../../domain/devices/seen-bucket.ts';
-import type { ShardDevices } from '../../../domain/devices/shard-devices.ts';
+import { ShardDevices } from '../../../domain/devices/shard-devices.ts';
 import type { Database } from '../connection/database.ts';
 import { QueryBatcher } from '../connection/query-batcher.ts';
 import type { Writer } from '../writes/writer.ts';
@@ -172,7 +171,7 @@ type AuthenticationRow = CredentialsRow & { device: DeviceKey; size: number };
  * The devices of a shard on PostgreSQL. Reads of many devices in one turn of the event loop share one statement, and
  * nothing is cached.
  */
-export class PostgresDevices extends EngineDevices implements ShardDevices {
+export class PostgresDevices extends ShardDevices {
   readonly #database: Database;
   readonly #presence: Presence;
   readonly #credentials: QueryBatcher<DeviceKey, Authentication | undefined>;

@@ -5,8 +5,7 @@ import {
   type DeadLetterWithPayload,
   isWanted,
 } from '../../../domain/mail/ended-mail.ts';
-import { EngineDeadLetters } from '../../../domain/mail/engine-mail.ts';
-import type { ShardDeadLetters } from '../../../domain/mail/shard-mail.ts';
+import { ShardDeadLetters } from '../../../domain/mail/shard-mail.ts';
 import type { Page } from '../../../domain/page.ts';
 import type { Database } from '../connection/database.ts';
 import type { DeadLetterRow } from '../schema/tables.ts';
@@ -29,7 +28,7 @@ type LetterRow = Omit<DeadLetterRow, 'payload' | 'first_fetched_at_ms' | 'requeu
 };
 
 /** The dead letters of a shard on PostgreSQL. */
-export class PostgresDeadLetters extends EngineDeadLetters implements ShardDeadLetters {
+export class PostgresDeadLetters extends ShardDeadLetters {
   readonly #database: Database;
 
   constructor(database: Database, writer: Writer) {

@@ -2,10 +2,9 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
 import type { BroadcastMail } from '../../../domain/mail/broadcast.ts';
 import type { Receipt } from '../../../domain/mail/ended-mail.ts';
-import { EngineMail } from '../../../domain/mail/engine-mail.ts';
 import type { DelayedMail, Mail, MailboxHead } from '../../../domain/mail/mail.ts';
 import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
-import type { ShardMail } from '../../../domain/mail/shard-mail.ts';
+import { ShardMail } from '../../../domain/mail/shard-mail.ts';
 import type { Page } from '../../../domain/page.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Database } from '../connection/database.ts';
@@ -81,7 +80,7 @@ type ReceiptRow = {
 const timeDigits = 12;
 
 /** The mailboxes of a shard on PostgreSQL. */
-export class PostgresMail extends EngineMail implements ShardMail {
+export class PostgresMail extends ShardMail {
   readonly #database: Database;
   readonly #sizes: QueryBatcher<DeviceKey, number>;
   readonly #heads: QueryBatcher<DeviceKey, MailboxHead>;

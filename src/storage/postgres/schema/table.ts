@@ -1,10 +1,13 @@
 import { viewOf } from '../connection/bytes.ts';
 import type { Row } from '../connection/database.ts';
 
+/** The SQL type of a column, with the type of its values. */
+export type Column<V> = string & { readonly values?: V };
+
 /** Columns with their SQL types, and the key. */
 interface TableShape<R extends Row> {
   table: string;
-  columns: { readonly [C in keyof R]-?: string };
+  columns: { readonly [C in keyof R]-?: Column<R[C]> };
   key: readonly (keyof R & string)[];
 }
 
@@ -76,6 +79,9 @@ export class DatabaseTable<R extends Row> {
     });
   }
 }
+
+/** The rows of a table. */
+export type RowOf<T> = T extends DatabaseTable<infer R> ? R : never;
 
 /** Text that sorts as the column does, for keys of one table: a consistent lock order avoids deadlocks. */
 function keyText(value: unknown): string {

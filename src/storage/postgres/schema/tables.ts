@@ -1,290 +1,209 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { DeathReason, MailEnd } from '../../../domain/mail/ended-mail.ts';
 import type { RecordKind } from '../../../domain/records/record.ts';
-import { DatabaseTable } from './table.ts';
+import { type Column, DatabaseTable, type RowOf } from './table.ts';
 
-/** Rows of the tables in migrations.ts. Absent values are null. */
-export type DeviceRow = {
-  device: DeviceKey;
-  enabled: boolean;
-  secret_digests: Buffer;
-  old_secret_until_ms: number | null;
-  name: string;
-  name_key: Buffer | null;
-  tags: string[];
-  created_at_ms: number;
-};
+const text: Column<string> = 'text';
+const boolean: Column<boolean> = 'boolean';
+const smallint: Column<number> = 'smallint';
+const integer: Column<number> = 'integer';
+const bigint: Column<number> = 'bigint';
+const bytea: Column<Buffer> = 'bytea';
+const deviceKey: Column<DeviceKey> = 'text';
+const texts: Column<string[]> = 'jsonb';
 
-export const device = new DatabaseTable<DeviceRow>({
+function wordOf<W extends string>(): Column<W> {
+  return 'text';
+}
+
+/** A column whose values may be absent. */
+function orNull<V>(column: Column<V>): Column<V | null> {
+  return column;
+}
+
+/** The tables in migrations.ts, and their rows. Absent values are null. */
+export const device = new DatabaseTable({
   table: 'device',
   columns: {
-    device: 'text',
-    enabled: 'boolean',
-    secret_digests: 'bytea',
-    old_secret_until_ms: 'bigint',
-    name: 'text',
-    name_key: 'bytea',
-    tags: 'jsonb',
-    created_at_ms: 'bigint',
+    device: deviceKey,
+    enabled: boolean,
+    secret_digests: bytea,
+    old_secret_until_ms: orNull(bigint),
+    name: text,
+    name_key: orNull(bytea),
+    tags: texts,
+    created_at_ms: bigint,
   },
   key: ['device'],
 });
+export type DeviceRow = RowOf<typeof device>;
 
-export type DeviceTagRow = { fleet_id: string; tag: string; device: DeviceKey };
-
-export const deviceTag = new DatabaseTable<DeviceTagRow>({
+export const deviceTag = new DatabaseTable({
   table: 'device_tag',
-  columns: { fleet_id: 'text', tag: 'text', device: 'text' },
+  columns: { fleet_id: text, tag: text, device: deviceKey },
   key: ['fleet_id', 'tag', 'device'],
 });
+export type DeviceTagRow = RowOf<typeof deviceTag>;
 
-export type ValueRow = { name: string; number: number };
-
-export const value = new DatabaseTable<ValueRow>({
+export const value = new DatabaseTable({
   table: 'value',
-  columns: { name: 'text', number: 'bigint' },
+  columns: { name: text, number: bigint },
   key: ['name'],
 });
+export type ValueRow = RowOf<typeof value>;
 
-export type ActivityRow = {
-  device: DeviceKey;
-  last_seen_ms: number | null;
-  address: Buffer | null;
-  bucket: number;
-};
-
-export const activity = new DatabaseTable<ActivityRow>({
+export const activity = new DatabaseTable({
   table: 'activity',
-  columns: { device: 'text', last_seen_ms: 'bigint', address: 'bytea', bucket: 'bigint' },
+  columns: { device: deviceKey, last_seen_ms: orNull(bigint), address: orNull(bytea), bucket: bigint },
   key: ['device'],
 });
+export type ActivityRow = RowOf<typeof activity>;
 
-export type MailboxRow = {
-  device: DeviceKey;
-  size: number;
-  head: number;
-  tail: number;
-  waiting_since_ms: number | null;
-  delayed: number;
-  settled: Buffer;
-};
-
-export const mailbox = new DatabaseTable<MailboxRow>({
+export const mailbox = new DatabaseTable({
   table: 'mailbox',
   columns: {
-    device: 'text',
-    size: 'integer',
-    head: 'bigint',
-    tail: 'bigint',
-    waiting_since_ms: 'bigint',
-    delayed: 'integer',
-    settled: 'bytea',
+    device: deviceKey,
+    size: integer,
+    head: bigint,
+    tail: bigint,
+    waiting_since_ms: orNull(bigint),
+    delayed: integer,
+    settled: bytea,
   },
   key: ['device'],
 });
+export type MailboxRow = RowOf<typeof mailbox>;
 
-export type MailRow = {
-  device: DeviceKey;
-  sequence: number;
-  mail_id: Buffer;
-  name: string;
-  payload: Buffer;
-  requeue_count: number;
-  requeues_max: number | null;
-  fetch_count: number;
-  first_fetched_at_ms: number | null;
-  accepted_at_ms: number;
-  expires_at_ms: number;
-};
-
-export const mail = new DatabaseTable<MailRow>({
+export const mail = new DatabaseTable({
   table: 'mail',
   columns: {
-    device: 'text',
-    sequence: 'bigint',
-    mail_id: 'bytea',
-    name: 'text',
-    payload: 'bytea',
-    requeue_count: 'integer',
-    requeues_max: 'smallint',
-    fetch_count: 'integer',
-    first_fetched_at_ms: 'bigint',
-    accepted_at_ms: 'bigint',
-    expires_at_ms: 'bigint',
+    device: deviceKey,
+    sequence: bigint,
+    mail_id: bytea,
+    name: text,
+    payload: bytea,
+    requeue_count: integer,
+    requeues_max: orNull(smallint),
+    fetch_count: integer,
+    first_fetched_at_ms: orNull(bigint),
+    accepted_at_ms: bigint,
+    expires_at_ms: bigint,
   },
   key: ['device', 'sequence'],
 });
+export type MailRow = RowOf<typeof mail>;
 
-export type DelayedMailRow = {
-  device: DeviceKey;
-  mail_id: Buffer;
-  deliver_at_ms: number;
-  ttl_seconds: number;
-  mailbox_mails_max: number;
-  name: string;
-  payload: Buffer;
-  requeues_max: number | null;
-};
-
-export const delayedMail = new DatabaseTable<DelayedMailRow>({
+export const delayedMail = new DatabaseTable({
   table: 'delayed_mail',
   columns: {
-    device: 'text',
-    mail_id: 'bytea',
-    deliver_at_ms: 'bigint',
-    ttl_seconds: 'bigint',
-    mailbox_mails_max: 'integer',
-    name: 'text',
-    payload: 'bytea',
-    requeues_max: 'smallint',
+    device: deviceKey,
+    mail_id: bytea,
+    deliver_at_ms: bigint,
+    ttl_seconds: bigint,
+    mailbox_mails_max: integer,
+    name: text,
+    payload: bytea,
+    requeues_max: orNull(smallint),
   },
   key: ['device', 'mail_id'],
 });
+export type DelayedMailRow = RowOf<typeof delayedMail>;
 
-export type ReceiptRow = {
-  device: DeviceKey;
-  mail_id: Buffer;
-  state: MailEnd;
-  name: string;
-  queued_at_ms: number | null;
-  fetch_count: number;
-  first_fetched_at_ms: number | null;
-  requeue_count: number;
-  settled_at_ms: number;
-};
-
-export const receipt = new DatabaseTable<ReceiptRow>({
+export const receipt = new DatabaseTable({
   table: 'receipt',
   columns: {
-    device: 'text',
-    mail_id: 'bytea',
-    state: 'text',
-    name: 'text',
-    queued_at_ms: 'bigint',
-    fetch_count: 'integer',
-    first_fetched_at_ms: 'bigint',
-    requeue_count: 'integer',
-    settled_at_ms: 'bigint',
+    device: deviceKey,
+    mail_id: bytea,
+    state: wordOf<MailEnd>(),
+    name: text,
+    queued_at_ms: orNull(bigint),
+    fetch_count: integer,
+    first_fetched_at_ms: orNull(bigint),
+    requeue_count: integer,
+    settled_at_ms: bigint,
   },
   key: ['device', 'mail_id'],
 });
+export type ReceiptRow = RowOf<typeof receipt>;
 
-export type DeadLetterRow = {
-  fleet_id: string;
-  mail_id: Buffer;
-  device: DeviceKey;
-  reason: DeathReason;
-  died_at_ms: number;
-  name: string;
-  payload: Buffer;
-  queued_at_ms: number | null;
-  fetch_count: number;
-  first_fetched_at_ms: number | null;
-  requeue_count: number;
-  requeues_max: number | null;
-};
-
-export const deadLetter = new DatabaseTable<DeadLetterRow>({
+export const deadLetter = new DatabaseTable({
   table: 'dead_letter',
   columns: {
-    fleet_id: 'text',
-    mail_id: 'bytea',
-    device: 'text',
-    reason: 'text',
-    died_at_ms: 'bigint',
-    name: 'text',
-    payload: 'bytea',
-    queued_at_ms: 'bigint',
-    fetch_count: 'integer',
-    first_fetched_at_ms: 'bigint',
-    requeue_count: 'integer',
-    requeues_max: 'smallint',
+    fleet_id: text,
+    mail_id: bytea,
+    device: deviceKey,
+    reason: wordOf<DeathReason>(),
+    died_at_ms: bigint,
+    name: text,
+    payload: bytea,
+    queued_at_ms: orNull(bigint),
+    fetch_count: integer,
+    first_fetched_at_ms: orNull(bigint),
+    requeue_count: integer,
+    requeues_max: orNull(smallint),
   },
   key: ['fleet_id', 'mail_id', 'device'],
 });
+export type DeadLetterRow = RowOf<typeof deadLetter>;
 
-export type DedupeRow = { once: Buffer; device: DeviceKey; mail_id: Buffer };
-
-export const dedupe = new DatabaseTable<DedupeRow>({
+export const dedupe = new DatabaseTable({
   table: 'sent',
-  columns: { once: 'bytea', device: 'text', mail_id: 'bytea' },
+  columns: { once: bytea, device: deviceKey, mail_id: bytea },
   key: ['once', 'device'],
 });
+export type DedupeRow = RowOf<typeof dedupe>;
 
-export type BroadcastMarkRow = { broadcast: Buffer; device: DeviceKey; mail_id: Buffer };
-
-export const broadcastMark = new DatabaseTable<BroadcastMarkRow>({
+export const broadcastMark = new DatabaseTable({
   table: 'broadcast_mark',
-  columns: { broadcast: 'bytea', device: 'text', mail_id: 'bytea' },
+  columns: { broadcast: bytea, device: deviceKey, mail_id: bytea },
   key: ['broadcast', 'device'],
 });
+export type BroadcastMarkRow = RowOf<typeof broadcastMark>;
 
-export type IdempotencyRow = { key: Buffer; scope: string; digest: Buffer; result: Buffer };
-
-export const idempotency = new DatabaseTable<IdempotencyRow>({
+export const idempotency = new DatabaseTable({
   table: 'idempotency',
-  columns: { key: 'bytea', scope: 'text', digest: 'bytea', result: 'bytea' },
+  columns: { key: bytea, scope: text, digest: bytea, result: bytea },
   key: ['key', 'scope'],
 });
-
-export type RecordRow = {
-  position: number;
-  stored_at_ms: number;
-  id: Buffer;
-  device: DeviceKey;
-  kind: RecordKind;
-  schema: string;
-  payload: Buffer;
-  own_at_ms: number | null;
-  recorded_at_ms: number | null;
-};
+export type IdempotencyRow = RowOf<typeof idempotency>;
 
 /** Appending to the log uses a statement of its own. */
-export const record = new DatabaseTable<RecordRow>({
+export const record = new DatabaseTable({
   table: 'record',
   columns: {
-    position: 'bigint',
-    stored_at_ms: 'bigint',
-    id: 'bytea',
-    device: 'text',
-    kind: 'text',
-    schema: 'text',
-    payload: 'bytea',
-    own_at_ms: 'bigint',
-    recorded_at_ms: 'bigint',
+    position: bigint,
+    stored_at_ms: bigint,
+    id: bytea,
+    device: deviceKey,
+    kind: wordOf<RecordKind>(),
+    schema: text,
+    payload: bytea,
+    own_at_ms: orNull(bigint),
+    recorded_at_ms: orNull(bigint),
   },
   key: ['position', 'stored_at_ms'],
 });
-
-export type FleetCountRow = { fleet_id: string; devices: number; disabled: number };
+export type RecordRow = RowOf<typeof record>;
 
 /** Changes of devices add to it with a statement of their own. */
-export const fleetCount = new DatabaseTable<FleetCountRow>({
+export const fleetCount = new DatabaseTable({
   table: 'fleet_count',
-  columns: { fleet_id: 'text', devices: 'bigint', disabled: 'bigint' },
+  columns: { fleet_id: text, devices: bigint, disabled: bigint },
   key: ['fleet_id'],
 });
-
-export type StoredRow = {
-  store: string;
-  name: string;
-  key: Buffer;
-  value: Buffer;
-  version: number;
-  at_ms: number;
-};
+export type FleetCountRow = RowOf<typeof fleetCount>;
 
 /** For copies; nodes write what they share with statements of their own. */
-export const storedRowTable = new DatabaseTable<StoredRow>({
+export const storedRowTable = new DatabaseTable({
   table: 'stored',
-  columns: { store: 'text', name: 'text', key: 'bytea', value: 'bytea', version: 'bigint', at_ms: 'bigint' },
+  columns: { store: text, name: text, key: bytea, value: bytea, version: bigint, at_ms: bigint },
   key: ['store', 'name', 'key'],
 });
+export type StoredRow = RowOf<typeof storedRowTable>;
 
-export type AuditRow = { number: number; book: number; owner: string; at_ms: number; entry: string };
-
-export const audit = new DatabaseTable<AuditRow>({
+export const audit = new DatabaseTable({
   table: 'audit',
-  columns: { number: 'bigint', book: 'smallint', owner: 'text', at_ms: 'bigint', entry: 'text' },
+  columns: { number: bigint, book: smallint, owner: text, at_ms: bigint, entry: text },
   key: ['number'],
 });
+export type AuditRow = RowOf<typeof audit>;
