@@ -31,6 +31,7 @@ export interface ActionStatus {
   deadLetters: number;
   /** Devices whose records wait while those of others pass. */
   devicesBehind: number;
+  /** Of all versions. */
   runsLastMinute: number;
   /** Attempts since the server started, by outcome. */
   attempts: Readonly<Record<Run['outcome'], number>>;

@@ -270,7 +270,7 @@ export class LocalActionWork implements ActionWork {
       ...this.#dispatcher.lag(action, logEnds),
       deadLetters: this.#dispatcher.deadLetters.count(actionKey(action.id)),
       devicesBehind: queue?.devicesBehind ?? 0,
-      runsLastMinute: queue?.rate.lastMinute ?? 0,
+      runsLastMinute: this.#dispatcher.attempts.begunInLastMinute(action),
       attempts: this.#dispatcher.attempts.of(action),
     };
   }
