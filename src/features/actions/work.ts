@@ -1,4 +1,5 @@
 import { KeyedMutex } from '../../core/async.ts';
+import { ApiError } from '../../core/errors.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
 import type { FleetSnapshot } from '../../declarations/fleet.ts';
 import { Reconciler } from '../../declarations/reconciler.ts';
@@ -220,6 +221,12 @@ export class LocalActionWork implements ActionWork {
   runs(fleetId: string, name: string, query: RunQuery): Page<Run> {
     const id = this.#idOf(fleetId, name);
     return this.#dispatcher.executor.runs.page(id, query, (run) => isRunWanted(run, query));
+  }
+
+  run(fleetId: string, name: string, number: number): Run {
+    const run = this.#dispatcher.executor.runs.get(this.#idOf(fleetId, name), number);
+    if (run === undefined) throw new ApiError('run_not_found');
+    return run;
   }
 
   logs(fleetId: string, name: string, query: LogQuery): Page<ActionLogLine> {

@@ -73,6 +73,7 @@ export class Dispatcher {
     this.#outbox = new Outbox({
       ...options,
       deadLetters: this.deadLetters,
+      noteDelivery: (entry, delivered) => this.executor.noteDelivery(entry, delivered),
       isDeclared: (action) => options.actions.all().some(({ id }) => actionKey(id).equals(action)),
     });
     this.#scanner = new LogScanner({
@@ -230,7 +231,7 @@ export class Dispatcher {
     number: number,
     { record, mails }: StoredActionDeadLetter,
   ): Promise<boolean> {
-    const entry = { action, record, mails };
+    const entry = { action, run: number, record, mails };
     let key: Buffer | undefined;
     await this.deadLetters.change(action, () => {
       if (this.deadLetters.remove(action, number)) key = this.#outbox.put(entry);
