@@ -1,6 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { actionStateKeyLengthMax } from '../core/bounds.ts';
 import { jsonObject, nullable, recordedAt, time } from './document.ts';
+import { mailStates } from './mail.ts';
+import { recordDocument } from './record.ts';
 
 /** docs/actions/operating.md explains each. */
 export const runErrorCode = Type.Enum([
@@ -48,12 +50,15 @@ export const trialDocument = Type.Object({
 });
 export type TrialDocument = Static<typeof trialDocument>;
 
+const sentKind = Type.Enum(['message', 'datapoint']);
 export const runOutcome = Type.Enum(['done', 'failed', 'dead']);
 export const runDocument = Type.Object({
   run: Type.Integer(),
   record_id: Type.String(),
+  kind: sentKind,
   device: Type.String(),
   name: Type.String(),
+  stored_at: Type.String({ description: 'When the record was stored. ISO 8601, UTC' }),
   version: Type.Integer(),
   attempt: Type.Integer(),
   ended_at: time,
@@ -64,6 +69,25 @@ export const runDocument = Type.Object({
   mails: Type.Integer({ description: 'Mails queued for delivery.' }),
 });
 export type RunDocument = Static<typeof runDocument>;
+
+/** A mail of a run, with its state now. */
+const runMail = Type.Object({
+  device: Type.String(),
+  name: Type.String(),
+  mail_id: nullable('string', { description: 'Null: no mailbox has taken it.' }),
+  state: Type.Union([Type.Enum([...mailStates, 'sending', 'device_not_found', 'not_stored']), Type.Null()], {
+    description:
+      'As the receipt of the mail has it; null once that has expired. `sending`: on its way to the mailbox.',
+  }),
+});
+export type RunMailDocument = Static<typeof runMail>;
+export const shownRunDocument = Type.Interface([runDocument], {
+  sent: Type.Array(runMail, { description: 'The first 100 mails, in the order in which they were sent.' }),
+  record: Type.Union([recordDocument, Type.Null()], {
+    description: 'The record that it ran for. Null: no longer in the log.',
+  }),
+});
+export type ShownRunDocument = Static<typeof shownRunDocument>;
 
 export const logLineDocument = Type.Object({
   line: Type.Integer(),
@@ -76,9 +100,9 @@ export type LogLineDocument = Static<typeof logLineDocument>;
 
 /** A run that failed for good. */
 export const deadRunDocument = Type.Object({
-  run: Type.Integer(),
+  run: Type.Integer({ description: 'Number of its last attempt, as in the list of runs.' }),
   record_id: Type.String(),
-  kind: Type.Enum(['message', 'datapoint']),
+  kind: sentKind,
   device: Type.String(),
   name: Type.String(),
   stored_at: time,

@@ -157,7 +157,7 @@ export const actionDocument = Type.Object({
     description:
       'Devices whose records wait while those of others pass: they have used their share of the records in hand or of the dead letters.',
   }),
-  runs_last_minute: Type.Integer(),
+  runs_last_minute: Type.Integer({ description: 'Attempts begun in the last minute, of all versions.' }),
   failures: Type.Integer({
     description: 'Failed attempts of the current version since the last that succeeded, as far as retained.',
   }),

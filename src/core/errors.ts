@@ -68,6 +68,7 @@ export const adminErrors = {
     status: 404,
     msg: 'This action has no such version; it may have been removed.',
   },
+  run_not_found: { status: 404, msg: 'This action has no such run, or no longer (actionRunsKept).' },
   state_key_not_found: { status: 404, msg: 'The state of this action has no such key.' },
   consumer_not_found: { status: 404, msg: 'This fleet has no consumer of that name.' },
   batch_not_found: {

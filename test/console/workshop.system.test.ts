@@ -1,6 +1,7 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ActionDocument, ActionVersionDocument } from '../../src/contract/action.ts';
+import type { RunDocument } from '../../src/contract/action-run.ts';
 import { ConsolePage, launchBrowser } from '../harness/browser.ts';
 import { createConsoleActions } from '../harness/console-actions.ts';
 import { type ConsoleFleet, createConsoleFleet } from '../harness/console-fleet.ts';
@@ -82,7 +83,17 @@ const screens: { name: string; place: string; ready: (page: Page) => Promise<unk
   {
     name: 'Action, runs',
     place: 'actions/keep-notes?tab=runs',
-    ready: (page) => button(page, /dead: threw/).click(),
+    ready: (page) => seen(page, 'dead: threw'),
+  },
+  {
+    name: 'Action, one run',
+    place: 'actions/keep-notes?tab=runs&outcome=dead',
+    ready: async (page) => {
+      await seen(page, 'dead: threw');
+      await page.keyboard.press('j');
+      await page.getByLabel('Payload', { exact: true }).waitFor();
+      await page.getByLabel('Log lines of the run').waitFor();
+    },
   },
   { name: 'Action, log', place: 'actions/keep-notes?tab=log', ready: (page) => seen(page, 'k3 3') },
   { name: 'Action, state', place: 'actions/keep-notes?tab=state', ready: (page) => seen(page, 'counter') },
@@ -164,8 +175,13 @@ export default fan;
   await button(page, 'Keep as a test').click();
   await button(page, 'Deploy…').click();
   await seen(page, 'Test 1 passed');
+  await seen(page, 'No type errors.');
   await page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }).click();
-  await seen(page, 'version 1');
+  // Also of the first version, whose deployment ends the screen of what is not deployed.
+  await seen(
+    page,
+    'Version 1 is deployed. 1 of 1 tests passed. It runs for each datapoint temperature, from now on.',
+  );
   const path = `/fleets/${fleetId()}/actions/fan-control`;
   const deployed = await server.admin<ActionVersionDocument>('GET', `${path}/versions/1`);
   expect(deployed.body).toMatchObject({
@@ -185,12 +201,71 @@ export default fan;
   await button(page, /Compare/).click();
   await page.locator('.cm-changedLine').first().waitFor();
   await button(page, 'Roll back to version 1').click();
-  await seen(page, 'Version 1 runs now.');
+  await seen(page, 'Rolled back to version 1. It runs for each datapoint temperature, from now on.');
   expect((await server.admin<ActionDocument>('GET', path)).body).toMatchObject({ version: 1 });
   // Both it and too-warm turn the fan on.
   const before = (await hall.mails()).length;
   await hall.request('POST', '/v1/datapoint/temperature', { celsius: 35 });
   await until(async () => (await hall.mails()).length === before + 2);
+  expect(console.faults).toEqual([]);
+}, 120_000);
+
+it('a fault goes as soon as its line changes, is doubtful when another does, and is told of no text but the one there is', async () => {
+  await using console = await open('actions/asleep');
+  const { page } = console;
+  const source = `export default async (record: any, fleet: any) => {
+  nothing(record);
+  nowhere(fleet);
+};
+`;
+  await write(page, 'Code of asleep', source);
+  const marked = page.locator('.cm-lintRange-error');
+  await seen(page, '2 type errors');
+  await until(async () => (await marked.count()) === 2);
+  // The check is held back: what is seen meanwhile is what is known without it.
+  await page.route('**/actions:check', (route) =>
+    setTimeout(() => void route.continue().catch(() => {}), 3_000),
+  );
+  await page.locator('.cm-line', { hasText: 'nothing' }).click();
+  await page.keyboard.press('End');
+  await page.keyboard.type(' ');
+  await seen(page, 'Checking types…');
+  expect(await marked.count()).toBe(0);
+  expect(await page.locator('.cm-lintRange-hint').allInnerTexts()).toEqual(['nowhere']);
+  expect(await page.getByRole('button', { name: /^2:/ }).count()).toBe(0);
+  await seen(page, '2 type errors');
+  await until(async () => (await marked.count()) === 2);
+  expect(console.faults).toEqual([]);
+}, 120_000);
+
+it('a run leads to its record, its mails and its log, by an address of its own; the command that shows it is whole', async () => {
+  const { fleet, pump } = made;
+  const runs = `/fleets/${fleet.fleetId}/actions/too-warm/runs`;
+  const newest = async () => (await server.admin<{ items: RunDocument[] }>('GET', runs)).body.items[0];
+  const before = await newest();
+  await pump.request('POST', '/v1/datapoint/temperature', { celsius: 44.25 });
+  await until(async () => (await newest())?.run !== before?.run);
+  const run = await newest();
+  await using console = await open('actions/too-warm?tab=runs');
+  const { page } = console;
+  await page.getByRole('link', { name: String(run?.run), exact: true }).click();
+  await page.getByLabel('Payload', { exact: true }).getByText('44.25').waitFor();
+  await page.reload();
+  await page.getByLabel('Payload', { exact: true }).getByText('44.25').waitFor();
+  // A long command ends in an ellipsis, and is whole where the focus is.
+  await page.setViewportSize({ width: 700, height: 900 });
+  const command = page.getByLabel('The same in a terminal').locator('code').last();
+  const isCut = (): Promise<boolean> => command.evaluate((code) => code.scrollWidth > code.clientWidth);
+  const style = 'getComputedStyle(document.querySelector(".commands code")).textOverflow';
+  expect([await isCut(), await page.evaluate(style)]).toEqual([true, 'ellipsis']);
+  await command.focus();
+  expect(await isCut()).toBe(false);
+  expect(await command.innerText()).toContain(`/actions/too-warm/runs/${run?.run}`);
+  await page.getByRole('link', { name: /set_fan.*waits in the mailbox/ }).click();
+  await seen(page, 'Not fetched yet');
+  // One that is gone says so.
+  await console.go(`${fleet.fleetId}/actions/too-warm?tab=runs&run=999999`);
+  await seen(page, 'This action has no such run');
   expect(console.faults).toEqual([]);
 }, 120_000);
 

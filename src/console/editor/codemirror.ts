@@ -23,7 +23,7 @@ import {
 } from '@codemirror/view';
 import { shownText } from '../parts/untrusted.tsx';
 import { completeAction, type KnownOfFleet } from './completion.ts';
-import { diagnosticsOf, type Fault } from './faults.ts';
+import { diagnosticsOf, type Fault, fadeFaults } from './faults.ts';
 import { readApi } from './shapes.ts';
 import { editorLook } from './theme.ts';
 import { typeOver } from './type-over.ts';
@@ -104,6 +104,7 @@ function rootIn(place: HTMLElement): ShadowRoot {
 function checking({ check, language }: EditorOptions): Extension {
   return [
     lintGutter(),
+    fadeFaults,
     linter(
       async (view) => {
         const { doc } = view.state;

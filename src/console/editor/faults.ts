@@ -1,7 +1,7 @@
 import { jsonParseLinter } from '@codemirror/lang-json';
 import { syntaxTree } from '@codemirror/language';
-import type { Diagnostic } from '@codemirror/lint';
-import type { EditorState } from '@codemirror/state';
+import { type Diagnostic, forEachDiagnostic, setDiagnosticsEffect } from '@codemirror/lint';
+import { EditorState } from '@codemirror/state';
 import type { EditorView } from '@codemirror/view';
 import { shownText } from '../parts/untrusted.tsx';
 
@@ -23,6 +23,21 @@ export function diagnosticsOf(state: EditorState, language: string, faults: read
   });
   return [...own, ...checked].slice(0, faultsMax);
 }
+
+/**
+ * As soon as a text changes, what was found in it is of an earlier one: faults on lines that change go, and the others
+ * move with their text and are drawn as doubtful until the next check.
+ */
+export const fadeFaults = EditorState.transactionExtender.of(({ docChanged, startState, changes }) => {
+  if (!docChanged) return null;
+  const left: Diagnostic[] = [];
+  forEachDiagnostic(startState, (one, from, to) => {
+    const isChanged = changes.touchesRange(startState.doc.lineAt(from).from, startState.doc.lineAt(to).to);
+    if (isChanged !== false) return;
+    left.push({ ...one, severity: 'hint', from: changes.mapPos(from, 1), to: changes.mapPos(to, -1) });
+  });
+  return { effects: setDiagnosticsEffect.of(left) };
+});
 
 function jsonFaults(state: EditorState): Diagnostic[] {
   if (state.doc.toString().trim() === '') return [];

@@ -63,6 +63,13 @@ const look = EditorView.theme({
     textDecoration: 'underline wavy var(--bad) 1px',
     textUnderlineOffset: '3px',
   },
+  // Of the text as it was before it changed.
+  '.cm-lintRange-hint': {
+    backgroundImage: 'none',
+    textDecoration: 'underline dotted var(--ink-faint) 1px',
+    textUnderlineOffset: '3px',
+  },
+  '.cm-lint-marker-hint': { opacity: '0.5' },
   '.cm-gutter-lint': { width: '0.9em' },
   '.cm-gutter-lint .cm-gutterElement': { padding: '0' },
   '.cm-lint-marker': { width: '0.7em' },

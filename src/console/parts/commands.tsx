@@ -37,8 +37,10 @@ export function Commands({ command, request }: CommandsProps) {
         <>
           <span key={name}>{name}</span>
           <span class="line">
-            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must reach that */}
-            <code tabIndex={0}>{visible(text)}</code>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the whole of a cut one is shown where the focus is */}
+            <code tabIndex={0} title={text}>
+              {visible(text)}
+            </code>
             <CopyButton text={text} label={`Copy the ${name} command`} />
           </span>
         </>

@@ -7,9 +7,11 @@ import {
   type LogLineDocument,
   logLineDocument,
   type RunDocument,
+  type RunMailDocument,
   runDocument,
   runOutcome,
   shownDeadRunDocument,
+  shownRunDocument,
 } from '../../contract/action-run.ts';
 import {
   deviceId,
@@ -19,11 +21,12 @@ import {
   pageLimit,
   repeatedParameter,
 } from '../../contract/document.ts';
-import { deviceIdOf } from '../../core/identity.ts';
-import { formatUuid } from '../../core/uuid.ts';
+import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
+import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import { addDeadLettersOf } from '../dead-letters/routes.ts';
+import { recordOnOneLine } from '../records/record-line.ts';
 import { sentKind } from './queue/trigger.ts';
-import type { ActionDeadLetter, ActionLogLine, Run } from './service.ts';
+import type { ActionDeadLetter, ActionLogLine, Run, RunMail } from './service.ts';
 
 const runNumber = Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 });
 const after = Type.Integer({
@@ -43,8 +46,10 @@ function describeRun(run: Run): RunDocument {
   return {
     run: run.number,
     record_id: run.recordId,
+    kind: run.kind,
     device: run.device,
     name: run.name,
+    stored_at: timeTextOf(run.storedAtMs),
     version: run.version,
     attempt: run.attempt,
     ended_at: timeTextOf(run.endedAtMs),
@@ -97,6 +102,41 @@ const listRuns =
     return { items: items.map(describeRun), next };
   };
 
+/** A mail of a run as its receipt has it now. */
+async function describeMail(
+  { shards }: AdminContext,
+  fleetId: string,
+  { device, name, mailId, refused }: RunMail,
+): Promise<RunMailDocument> {
+  const mail = { device, name, mail_id: mailId ?? null };
+  const id = mailId === undefined ? undefined : parseUuid(mailId);
+  if (id === undefined) return { ...mail, state: refused ?? 'sending' };
+  const key = deviceKeyOf(fleetId, device);
+  return { ...mail, state: (await shards.of(key).mail.receipt(key, id))?.state ?? null };
+}
+
+const showingRun = {
+  summary: 'Show an attempt at a run with its record and its mails',
+  params: Type.Interface([namedPath], { run: runNumber }),
+  // Describes the shape of the text.
+  response: { 200: Type.Unsafe<string>(shownRunDocument), ...errorAnswers },
+};
+
+/** The payload of the record keeps its own text (D11). */
+const showRun =
+  (context: AdminContext): Handler<typeof showingRun> =>
+  async ({ params: { fleet_id, name, run: number } }, reply) => {
+    const run = await context.actionWork.run(fleet_id, name, number);
+    const id = parseUuid(run.recordId);
+    const [record, sent] = await Promise.all([
+      id && context.records.find(deviceKeyOf(fleet_id, run.device), id, run.position),
+      Promise.all(run.sent.map((mail) => describeMail(context, fleet_id, mail))),
+    ]);
+    const front = JSON.stringify({ ...describeRun(run), sent }).slice(0, -1);
+    const line = record === undefined ? 'null' : recordOnOneLine(record);
+    return reply.type('application/json').send(`${front},"record":${line}}`);
+  };
+
 const listingLines = {
   summary: 'List log lines of an action',
   description: 'Newest first.',
@@ -118,6 +158,11 @@ export function addActionRunRoutes(app: AdminApp, context: AdminContext): void {
     '/fleets/:fleet_id/actions/:name/runs',
     { config: { scope: 'read' }, schema: listingRuns },
     listRuns(context),
+  );
+  app.get(
+    '/fleets/:fleet_id/actions/:name/runs/:run',
+    { config: { scope: 'read' }, schema: showingRun },
+    showRun(context),
   );
   app.get(
     '/fleets/:fleet_id/actions/:name/logs',

@@ -1,5 +1,6 @@
 import type { Awaitable } from '../../core/async.ts';
 import type { Page } from '../../domain/page.ts';
+import type { IngestKind } from '../../domain/records/record.ts';
 import type { FailedRecord } from '../dead-letters/dead-letter-queue.ts';
 import type { Action, ActionDraft, ActionTest, ActionVersion, TestRecord } from './declaration/action.ts';
 import type { TypeFault } from './pool/type-check.ts';
@@ -31,6 +32,7 @@ export interface ActionStatus {
   deadLetters: number;
   /** Devices whose records wait while those of others pass. */
   devicesBehind: number;
+  /** Of all versions. */
   runsLastMinute: number;
   /** Attempts since the server started, by outcome. */
   attempts: Readonly<Record<Run['outcome'], number>>;
@@ -91,8 +93,13 @@ export interface Run {
   /** Ascending number of an action. */
   number: number;
   recordId: string;
+  /** Position of the record in its log. */
+  position: number;
+  kind: IngestKind;
   device: string;
   name: string;
+  /** When the record was stored. */
+  storedAtMs: number;
   version: number;
   attempt: number;
   endedAtMs: number;
@@ -102,10 +109,23 @@ export interface Run {
   error: RunError | undefined;
   /** Mails queued for delivery. */
   mails: number;
+  /** What became of the first of them, by their ordinals. */
+  sent: readonly RunMail[];
 }
+
+/** A mail of a run: on its way until its mailbox gave it an id, or refused it. */
+export interface RunMail {
+  device: string;
+  name: string;
+  mailId?: string;
+  refused?: MailRefusal;
+}
+
+export type MailRefusal = 'mailbox_full' | 'device_not_found' | 'not_stored';
 
 /** A run that failed for good, with everything a replay needs. */
 export interface ActionDeadLetter extends FailedRecord {
+  /** That of the run. */
   number: number;
   attempts: number;
   error: RunError;
@@ -113,7 +133,7 @@ export interface ActionDeadLetter extends FailedRecord {
   refused: readonly {
     device: string;
     name: string;
-    reason: 'mailbox_full' | 'device_not_found' | 'not_stored';
+    reason: MailRefusal;
   }[];
 }
 
@@ -181,5 +201,7 @@ export interface ActionWork {
   /** Deletes one key or, without one, all; returns how many. @throws ApiError state_key_not_found. */
   deleteState(fleetId: string, name: string, key?: string): Promise<number>;
   runs(fleetId: string, name: string, query: RunQuery): Awaitable<Page<Run>>;
+  /** @throws ApiError run_not_found. */
+  run(fleetId: string, name: string, number: number): Awaitable<Run>;
   logs(fleetId: string, name: string, query: LogQuery): Awaitable<Page<ActionLogLine>>;
 }

@@ -1,4 +1,5 @@
 import { KeyedMutex } from '../../core/async.ts';
+import { ApiError } from '../../core/errors.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
 import type { FleetSnapshot } from '../../declarations/fleet.ts';
 import { Reconciler } from '../../declarations/reconciler.ts';
@@ -222,6 +223,12 @@ export class LocalActionWork implements ActionWork {
     return this.#dispatcher.executor.runs.page(id, query, (run) => isRunWanted(run, query));
   }
 
+  run(fleetId: string, name: string, number: number): Run {
+    const run = this.#dispatcher.executor.runs.get(this.#idOf(fleetId, name), number);
+    if (run === undefined) throw new ApiError('run_not_found');
+    return run;
+  }
+
   logs(fleetId: string, name: string, query: LogQuery): Page<ActionLogLine> {
     const id = this.#idOf(fleetId, name);
     return this.#dispatcher.executor.lines.page(id, query, (line) => isLineWanted(line, query));
@@ -270,7 +277,7 @@ export class LocalActionWork implements ActionWork {
       ...this.#dispatcher.lag(action, logEnds),
       deadLetters: this.#dispatcher.deadLetters.count(actionKey(action.id)),
       devicesBehind: queue?.devicesBehind ?? 0,
-      runsLastMinute: queue?.rate.lastMinute ?? 0,
+      runsLastMinute: this.#dispatcher.attempts.begunInLastMinute(action),
       attempts: this.#dispatcher.attempts.of(action),
     };
   }

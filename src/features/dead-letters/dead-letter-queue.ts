@@ -108,12 +108,6 @@ export class DeadLetterQueue<Letter extends FailedRecord, Id> {
     return [...this.#letters.keys([owner])].map(([, one]) => one);
   }
 
-  /** The greatest id there is. Call inside `change`. */
-  protected lastId(owner: Buffer): Id | undefined {
-    const [last] = this.#letters.keys([owner], { reverse: true, limit: 1 });
-    return last?.[1];
-  }
-
   /** Commits a transaction that may put or remove letters of an owner. @throws ApiError unavailable. */
   async change(owner: Buffer, apply: () => void): Promise<void> {
     const released: DeviceKey[] = [];

@@ -1,6 +1,6 @@
 import { Condition, EventLoopBudget } from '../../core/async.ts';
 import type { Log } from '../../core/telemetry/log.ts';
-import type { LogPage } from '../../domain/records/record.ts';
+import type { LogPage, StoredRecord } from '../../domain/records/record.ts';
 import type { Shard } from '../../domain/shard.ts';
 
 /** Pages cached per log, small ones only: readers at the end of a log read the same pages. */
@@ -57,6 +57,15 @@ export class LogFollower {
       }
     }
     return page;
+  }
+
+  /** The record of this id at a position of one of the first so many logs; undefined once retention removed it. */
+  async find(id: Uint8Array, position: number, shards: number): Promise<StoredRecord | undefined> {
+    for (let shard = shards - 1; shard >= 0; shard -= 1) {
+      const [record] = (await this.page(shard, position)).records;
+      if (record?.id.equals(id)) return record;
+    }
+    return undefined;
   }
 
   /** Reads the last page before a position; `next` equals `before` where there is none. */

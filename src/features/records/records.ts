@@ -1,6 +1,7 @@
 import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
 import type { DeviceKey } from '../../core/identity.ts';
+import type { StoredRecord } from '../../domain/records/record.ts';
 import type { Shard } from '../../domain/shard.ts';
 import { type LatestRecords, readLatest } from './latest-records.ts';
 import type { LogFollower } from './log-follower.ts';
@@ -85,6 +86,10 @@ export class Records implements RecordService {
       this.#streams.release(fleetId);
       throw error;
     }
+  }
+
+  find(device: DeviceKey, id: Uint8Array, position: number): Promise<StoredRecord | undefined> {
+    return this.#options.follower.find(id, position, this.#shardsOf([device]));
   }
 
   async latest({ fleetId, kinds, schemas, devices, ...wanted }: LatestQuery): Promise<LatestRecords> {

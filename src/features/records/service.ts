@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../../core/identity.ts';
-import type { RecordKind } from '../../domain/records/record.ts';
+import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
 import type { LatestRecords } from './latest-records.ts';
 
 /** Selects records of a fleet, and where to start. */
@@ -38,6 +38,8 @@ export interface RecordService {
    * @throws ApiError bad_request for an invalid cursor, unavailable for too many open streams.
    */
   read(query: RecordsQuery, signal: AbortSignal): Promise<AsyncIterable<Buffer>>;
+  /** The record of a device with this id, at a position of its log; undefined once retention removed it. */
+  find(device: DeviceKey, id: Uint8Array, position: number): Promise<StoredRecord | undefined>;
   /** The newest records, newest first, as far back as a bound of bytes. */
   latest(query: LatestQuery): Promise<LatestRecords>;
 }

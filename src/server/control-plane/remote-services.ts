@@ -44,6 +44,7 @@ const remoteMethods = {
     setState: true,
     deleteState: true,
     runs: true,
+    run: true,
     logs: true,
   },
   actionDeadLetters: letterMethods,

@@ -30,6 +30,9 @@ async function ask(path: string, method = 'GET', document?: object): Promise<any
   return (await server.admin(method, `/fleets/${fleet.fleetId}/actions/${path}`, document)).body;
 }
 
+const byDevice = (a: { device?: unknown }, b: { device?: unknown }): number =>
+  String(a.device).localeCompare(String(b.device));
+
 async function open(door: TestDevice, body: object = {}): Promise<void> {
   expect((await door.request('POST', '/v1/msg/opened', body)).status).toBe(201);
 }
@@ -78,6 +81,21 @@ describe('a message that makes things happen', () => {
       attempt: 1,
     });
     expect((await ask('check-locks/logs')).items[0].text).toBe('checked for guest');
+    // One run with its record and its mails: which each is, and what became of it.
+    const mailId = next.headers.get('x-mail-id');
+    const { items: waiting } = (
+      await server.admin<{ items: { mail_id: string }[] }>('GET', `${locks[1]?.adminPath}/mail`)
+    ).body;
+    const shown = async () => await ask(`check-locks/runs/${run.run}`);
+    const states = async () => (await shown()).sent.map(({ state }: { state: string }) => state).toSorted();
+    await expect.poll(states, patience).toEqual(['acked', 'queued']);
+    const { sent, record } = await shown();
+    expect(record).toMatchObject({ record_id: run.record_id, kind: 'message', payload: { by: 'guest' } });
+    const toBe = [
+      { device: lock.deviceId, name: 'lock_check', mail_id: mailId, state: 'acked' },
+      { device: locks[1]?.deviceId, name: 'lock_check', mail_id: waiting[0]?.mail_id, state: 'queued' },
+    ];
+    expect(sent.toSorted(byDevice)).toEqual(toBe.toSorted(byDevice));
   });
 
   it('it runs for what it listens to and its filter takes, and for nothing from before it was there', async () => {
@@ -172,6 +190,11 @@ describe('what fails', () => {
     await expect.poll(async () => (await ask('full')).dead_letters, patience).toBe(2);
     const { items } = await ask('full/dead-letters');
     expect(items[0].error.code).toBe('mail_refused');
+    const mails = async () => (await ask(`full/runs/${items[0].run}`)).sent;
+    expect(await mails()).toEqual([
+      { device: target.deviceId, name: 'relayed', mail_id: null, state: 'mailbox_full' },
+      { device: gone, name: 'relayed', mail_id: null, state: 'device_not_found' },
+    ]);
     expect(items[0].refused).toEqual([
       { device: target.deviceId, name: 'relayed', reason: 'mailbox_full' },
       { device: gone, name: 'relayed', reason: 'device_not_found' },
@@ -183,6 +206,10 @@ describe('what fails', () => {
     await expect
       .poll(async () => (await ask('full/dead-letters')).items[0]?.refused.length, patience)
       .toBe(1);
+    expect(await mails()).toMatchObject([
+      { mail_id: expect.any(String), state: 'queued' },
+      { mail_id: null, state: 'device_not_found' },
+    ]);
   });
 
   it('an action that computes without end, one that takes all memory and one that floods hold up nobody', async () => {
@@ -258,6 +285,8 @@ describe('versions', () => {
     expect((await ask('relay/rollback', 'POST', { version: 1 })).version).toBe(1);
     await open(door, { n: 3 });
     await expect.poll(() => numbers(target), patience).toEqual([1, -1, 3]);
+    // Of the action, whichever version ran.
+    expect((await ask('relay')).runs_last_minute).toBe(3);
     await expect(putAction('relay', 'export default 3')).rejects.toThrow(/invalid_action/);
   });
 });

@@ -143,6 +143,12 @@ it('runs that were given up are read as the device sent them, tried again and th
     Array(3).fill({ device: sensor.deviceId, kind: 'message', error: { code: 'threw' } }),
   );
   const run = String(items[0].run);
+  // A dead letter has the number of the run that it was.
+  const ended = await shown('runs', 'broken', run, '--json');
+  expect(JSON.parse(ended.stdout)).toMatchObject({ run: items[0].run, outcome: 'dead', sent: [] });
+  expect(ended.stdout).toContain(`"payload":${payload}`);
+  expect((await shown('runs', 'broken', run)).stdout).toMatch(/error +threw: TypeError: no such lock\n +at /);
+  expect((await ask('GET', '/broken/runs/999')).body.error).toBe('run_not_found');
   const one = await shown('dead-letters', 'broken', run, '--json');
   expect(one.stdout).toContain(`"payload":${payload}`);
 
@@ -279,6 +285,7 @@ it('the OpenAPI document has every route of actions', async () => {
       'delete get /{name}/state',
       'delete get put /{name}/state/value',
       'get /{name}/runs',
+      'get /{name}/runs/{run}',
       'get /{name}/logs',
       'delete get /{name}/dead-letters',
       'delete get /{name}/dead-letters/{run}',

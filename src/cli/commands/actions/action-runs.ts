@@ -1,5 +1,10 @@
 import { type Command, Option } from 'commander';
-import type { DeadRunDocument, LogLineDocument, RunDocument } from '../../../contract/action-run.ts';
+import type {
+  DeadRunDocument,
+  LogLineDocument,
+  RunDocument,
+  ShownRunDocument,
+} from '../../../contract/action-run.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { sleep } from '../../../core/async.ts';
 import { type AdminClient, definedOf, type ListFilter, queryOf } from '../../admin-client.ts';
@@ -12,7 +17,7 @@ import {
   several,
   withListOptions,
 } from '../../options.ts';
-import { listText, print, printable } from '../../output.ts';
+import { fields, listText, print, printable } from '../../output.ts';
 import { addDeadLetterCommandsOf } from '../dead-letters-of.ts';
 import { actionUrl } from './action-path.ts';
 import { reasonInLine, reasonText } from './run-error.ts';
@@ -31,7 +36,28 @@ const followIntervalMs = 1_000;
 const pageItemsMax = 1_000;
 const runsMax = 2 ** 48 - 2;
 
-async function listRuns(name: string, options: SearchOptions & { outcome?: string }): Promise<void> {
+/** A run with its record and its mails, printed as received: parsing would change large numbers in the payload (D11). */
+async function showRun(name: string, run: number, options: FleetOptions): Promise<void> {
+  const text = await connect(options).requestText('GET', actionUrl(options, name, 'runs', String(run)));
+  const { error, sent, record, ...rest } = JSON.parse(text) as ShownRunDocument;
+  const mails = sent.map(({ device, name: mail, mail_id, state }) =>
+    [device, mail, mail_id, state ?? 'its receipt has expired'].filter((part) => part !== null).join(' '),
+  );
+  const shown = {
+    ...rest,
+    error: reasonText(error),
+    sent: mails.join('\n'),
+    payload: record === null ? 'The record is no longer in the log.' : record.payload,
+  };
+  process.stdout.write(`${options.json ? text : fields(shown)}\n`);
+}
+
+async function listRuns(
+  name: string,
+  run: number | undefined,
+  options: SearchOptions & { outcome?: string },
+): Promise<void> {
+  if (run !== undefined) return showRun(name, run, options);
   const { device, outcome, search: text } = options;
   const path = actionUrl(options, name, 'runs');
   const runs = await connect(options).list<RunDocument>(path, options, definedOf({ device, outcome, text }));
@@ -103,7 +129,14 @@ async function linesSince(
 
 /** `action runs|logs|dead-letters|replay|drop`. */
 export function addActionRunCommands(group: Command): void {
-  withListOptions(fleetCommand(group, 'runs <name>', 'list attempts at runs, newest first'))
+  withListOptions(
+    fleetCommand(
+      group,
+      'runs <name>',
+      'list attempts at runs, newest first, or show one with its record and its mails',
+    ),
+  )
+    .argument('[run]', 'its number', integerOption(1, runsMax))
     .addOption(
       new Option('--outcome <outcome>', 'only with this outcome').choices(['done', 'failed', 'dead']),
     )

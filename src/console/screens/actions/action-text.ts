@@ -20,6 +20,9 @@ export interface ActionText {
   base: number;
 }
 
+/** Schemas, devices or tags that a sentence names; the rest it counts. */
+const wordsNamed = 3;
+
 const newSource = `import type { Action } from 'fleetpost/action';
 
 const action: Action = async (record, fleet) => {
@@ -69,6 +72,30 @@ export function triggerIn(text: string): { kind: 'message' | 'datapoint'; schema
 /** A trigger as the CLI takes it. */
 export function triggerWord(trigger: Pick<ActionDocument['on'][number], 'kind' | 'schema'>): string {
   return trigger.kind === 'message' ? trigger.schema : `${trigger.kind}:${trigger.schema}`;
+}
+
+/** What makes an action run, in a sentence. */
+export function runsForText({
+  enabled,
+  on,
+  filter,
+}: Pick<ActionDocument, 'enabled' | 'on' | 'filter'>): string {
+  if (!enabled) return 'It is disabled, and runs for nothing until it is enabled.';
+  const { devices, tags, payload } = filter;
+  const listed = (all: readonly string[], word: string): string =>
+    all.length > wordsNamed
+      ? `${all.slice(0, wordsNamed).join(', ')} or ${all.length - wordsNamed} other ${word}`
+      : all.join(' or ');
+  const parts = [
+    `It runs for each ${listed(
+      on.map(({ kind, schema }) => `${kind} ${schema}`),
+      'schemas',
+    )}`,
+    devices && `of ${listed(devices, 'devices')}`,
+    tags && `of a device with the tag ${listed(tags, 'tags')}`,
+    payload && 'whose payload fits its filter',
+  ];
+  return `${parts.filter((part) => part !== undefined).join(', ')}, from now on.`;
 }
 
 /** What is JSON of this shape, or undefined. */

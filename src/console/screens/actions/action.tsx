@@ -12,10 +12,11 @@ import { visible } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { ActionLog } from './action-log.tsx';
-import { ActionRuns } from './action-runs.tsx';
+import { ActionRuns, openedRun } from './action-runs.tsx';
 import { ActionState } from './action-state.tsx';
 import { newAction, textOf } from './action-text.ts';
 import { ActionTools } from './action-tools.tsx';
+import { type Done, DoneNotice } from './done-notice.tsx';
 import { actionDraftKey } from './draft-key.ts';
 import { actionHealth, countText } from './health.ts';
 import { Studio } from './studio/studio.tsx';
@@ -36,8 +37,14 @@ type Tab = (typeof tabs)[number][0];
 export function ActionScreen({ fleetId, name }: { fleetId: string; name: string }) {
   const path = `/fleets/${fleetId}/actions/${encodeURIComponent(name)}`;
   const action = useResource(path, (signal) => call<ActionDocument>('GET', path, { signal }), everySeconds);
+  // Here, as the first deployment ends the screen of what is not deployed yet.
+  const [done, setDone] = useState<Done | undefined>();
+  const onDone = (document: Done): void => {
+    setDone(document);
+    action.refresh();
+  };
   const isMissing = action.error?.code === 'action_not_found';
-  if (isMissing) return <Missing fleetId={fleetId} name={name} onDeployed={action.refresh} />;
+  if (isMissing) return <Missing fleetId={fleetId} name={name} onDeployed={onDone} />;
   const { value } = action;
   if (value === undefined) {
     return (
@@ -49,13 +56,13 @@ export function ActionScreen({ fleetId, name }: { fleetId: string; name: string 
       </>
     );
   }
-  return <Deployed fleetId={fleetId} action={value} resource={action} />;
+  return <Deployed fleetId={fleetId} action={value} resource={action} done={done} onDone={onDone} />;
 }
 
 interface MissingProps {
   fleetId: string;
   name: string;
-  onDeployed: () => void;
+  onDeployed: (deployed: Done) => void;
 }
 
 /** An action that the fleet does not have: it is being written, or was deleted. */
@@ -93,10 +100,12 @@ interface DeployedProps {
   fleetId: string;
   action: ActionDocument;
   resource: Resource<ActionDocument>;
+  done: Done | undefined;
+  onDone: (done: Done) => void;
 }
 
-function Deployed({ fleetId, action, resource }: DeployedProps) {
-  const { name, version } = action;
+function Deployed({ fleetId, action, resource, done, onDone }: DeployedProps) {
+  const { name, version, enabled } = action;
   const asked = search.value.get('tab');
   const tab: Tab = tabs.find(([one]) => one === asked)?.[0] ?? 'code';
   const path = `/fleets/${fleetId}/actions/${name}/versions/${version}`;
@@ -120,6 +129,9 @@ function Deployed({ fleetId, action, resource }: DeployedProps) {
         tools={<ActionTools fleetId={fleetId} action={action} onChanged={resource.refresh} />}
       />
       <div class="body">
+        {done?.version === version && done.enabled === enabled && (
+          <DoneNotice fleetId={fleetId} done={done} />
+        )}
         <Trouble fleetId={fleetId} action={action} />
         <div class="inline">
           <Choice
@@ -142,15 +154,13 @@ function Deployed({ fleetId, action, resource }: DeployedProps) {
               name={name}
               current={current}
               rate={action.runs_per_second_max}
-              onDeployed={resource.refresh}
+              onDeployed={onDone}
             />
           ))}
         {tab === 'runs' && <ActionRuns fleetId={fleetId} name={name} />}
         {tab === 'log' && <ActionLog fleetId={fleetId} name={name} />}
         {tab === 'state' && <ActionState fleetId={fleetId} name={name} />}
-        {tab === 'versions' && (
-          <ActionVersions fleetId={fleetId} action={action} onChanged={resource.refresh} />
-        )}
+        {tab === 'versions' && <ActionVersions fleetId={fleetId} action={action} onRolledBack={onDone} />}
       </div>
       {tab !== 'code' && (
         <Commands command={commandOf(tab, fleetId, name)} request={{ path: pathOfTab(tab, fleetId, name) }} />
@@ -159,10 +169,16 @@ function Deployed({ fleetId, action, resource }: DeployedProps) {
   );
 }
 
+/** The number of the run that is opened, if one is. */
+function runWords(): string[] {
+  const run = openedRun();
+  return run === undefined ? [] : [run];
+}
+
 function commandOf(tab: Tab, fleetId: string, name: string): string[] {
   const words = {
     code: ['show', name, '--source'],
-    runs: ['runs', name],
+    runs: ['runs', name, ...runWords()],
     log: ['logs', name, '--follow'],
     state: ['state', 'list', name],
     versions: ['show', name],
@@ -171,7 +187,13 @@ function commandOf(tab: Tab, fleetId: string, name: string): string[] {
 }
 
 function pathOfTab(tab: Tab, fleetId: string, name: string): string {
-  const rest = { code: '', versions: '', runs: '/runs', log: '/logs', state: '/state' };
+  const rest = {
+    code: '',
+    versions: '',
+    runs: ['/runs', ...runWords()].join('/'),
+    log: '/logs',
+    state: '/state',
+  };
   return `/fleets/${fleetId}/actions/${name}${rest[tab]}`;
 }
 

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ActionDocument, ActionVersionDocument } from '../../../contract/action.ts';
 import { Difference } from '../../editor/code-editor.tsx';
 import { Act } from '../../parts/act.tsx';
-import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
+import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
 import { Moment } from '../../parts/moment.tsx';
@@ -15,16 +15,14 @@ import { SettingChanges } from './studio/setting-changes.tsx';
 export interface ActionVersionsProps {
   fleetId: string;
   action: ActionDocument;
-  onChanged: () => void;
+  onRolledBack: (current: ActionDocument) => void;
 }
 
 /** The retained versions, newest first; each can be looked at against what runs, and made current again. */
-export function ActionVersions({ fleetId, action, onChanged }: ActionVersionsProps) {
+export function ActionVersions({ fleetId, action, onRolledBack }: ActionVersionsProps) {
   const [opened, setOpened] = useState<number | undefined>();
-  const [rolledBack, setRolledBack] = useState<number | undefined>();
   return (
     <div class="stack">
-      {rolledBack !== undefined && <Banner kind="good">Version {rolledBack} runs now.</Banner>}
       <ul class="list">
         {[...action.versions].reverse().map(({ version, created_at }) => (
           <li key={version}>
@@ -52,10 +50,9 @@ export function ActionVersions({ fleetId, action, onChanged }: ActionVersionsPro
           action={action}
           version={opened}
           onClose={() => setOpened(undefined)}
-          onDone={() => {
-            setRolledBack(opened);
+          onDone={(current) => {
             setOpened(undefined);
-            onChanged();
+            onRolledBack(current);
           }}
         />
       )}
@@ -68,7 +65,7 @@ interface RollbackProps {
   action: ActionDocument;
   version: number;
   onClose: () => void;
-  onDone: () => void;
+  onDone: (current: ActionDocument) => void;
 }
 
 function RollbackDrawer({ fleetId, action, version, onClose, onDone }: RollbackProps) {
@@ -84,8 +81,8 @@ function RollbackDrawer({ fleetId, action, version, onClose, onDone }: RollbackP
   );
   const { error, isBusy, submit } = useSubmit();
   const rollBack = (): void =>
-    void submit(() => call('POST', `${path}/rollback`, { body: { version } })).then(
-      (isDone) => isDone && onDone(),
+    void submit(async () =>
+      onDone(await call<ActionDocument>('POST', `${path}/rollback`, { body: { version } })),
     );
   return (
     <Drawer
@@ -94,7 +91,7 @@ function RollbackDrawer({ fleetId, action, version, onClose, onDone }: RollbackP
       onClose={onClose}
       foot={
         <>
-          <Act scope="admin" kind="main" unless={isBusy ? 'It is being done.' : undefined} onClick={rollBack}>
+          <Act scope="admin" kind="main" unless={isBusy ? 'Rolling back…' : undefined} onClick={rollBack}>
             Roll back to version {version}
           </Act>
           <button type="button" class="button is-plain" onClick={onClose}>

@@ -49,6 +49,12 @@ export function RunLetterSide({ fleetId, name, letter, onReplay, onDrop }: RunLe
         <dd>
           <Moment time={failed_at} />, after {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
         </dd>
+        <dt>Last one</dt>
+        <dd>
+          <a class="link" href={href([fleetId, 'actions', name], { tab: 'runs', run: String(run) })}>
+            run {run}
+          </a>
+        </dd>
         <dt>Record</dt>
         <dd>
           {kind} {schema} of{' '}
@@ -60,14 +66,7 @@ export function RunLetterSide({ fleetId, name, letter, onReplay, onDrop }: RunLe
         {refused.length > 0 && (
           <>
             <dt>Refused mail</dt>
-            <dd>
-              {refused.slice(0, 20).map((mail) => (
-                <div key={mail.device + mail.name}>
-                  {mail.name} to <code>{mail.device}</code>: {mail.reason.replaceAll('_', ' ')}
-                </div>
-              ))}
-              {refused.length > 20 && `and ${refused.length - 20} further ones`}
-            </dd>
+            <RefusedMails refused={refused} />
           </>
         )}
       </dl>
@@ -88,5 +87,18 @@ export function RunLetterSide({ fleetId, name, letter, onReplay, onDrop }: RunLe
         )}
       </Loaded>
     </Section>
+  );
+}
+
+function RefusedMails({ refused }: Pick<DeadRunDocument, 'refused'>) {
+  return (
+    <dd>
+      {refused.slice(0, 20).map((mail) => (
+        <div key={mail.device + mail.name}>
+          {mail.name} to <code>{mail.device}</code>: {mail.reason.replaceAll('_', ' ')}
+        </div>
+      ))}
+      {refused.length > 20 && `and ${refused.length - 20} further ones`}
+    </dd>
   );
 }

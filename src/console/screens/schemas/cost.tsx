@@ -3,7 +3,7 @@ import type { SchemaCheck } from './use-schema-check.ts';
 
 /** Why the server would refuse a schema, or what checking a body costs, and where most of it. */
 export function Cost({ check, isReadOnly }: { check: SchemaCheck; isReadOnly: boolean }) {
-  const { document, error, isChecking } = check;
+  const { document, error, isChecking, isStale } = check;
   if (isReadOnly) return <p class="hint">To change it takes the scope provision.</p>;
   if (error)
     return (
@@ -11,10 +11,10 @@ export function Cost({ check, isReadOnly }: { check: SchemaCheck; isReadOnly: bo
         It cannot be checked now: <Untrusted text={error.message} lengthMax={300} />
       </p>
     );
-  if (document === undefined)
+  if (document === undefined || isStale)
     return (
       <p class="hint" role="status">
-        {isChecking ? 'Checking…' : ''}
+        {isChecking || document !== undefined ? 'Checking…' : ''}
       </p>
     );
   const { fault, steps, steps_at, steps_max } = document;

@@ -22,7 +22,13 @@ import {
 import { type SchemaUses, useSchemaUses } from './schema-uses.ts';
 import { StoreDrawer } from './store.tsx';
 import { TrySample } from './try-sample.tsx';
-import { faultsOfSchema, type SchemaCheck, useSchemaCheck } from './use-schema-check.ts';
+import {
+  faultsKey,
+  faultsOfSchema,
+  markedFaults,
+  type SchemaCheck,
+  useSchemaCheck,
+} from './use-schema-check.ts';
 import { UsedBy } from './used-by.tsx';
 
 export interface SchemaWorkshopProps extends SchemaName {
@@ -156,8 +162,8 @@ function Written({ fleetId, kind, name, draft, check, uses, isReadOnly }: Writte
         text={draft.value.text}
         isReadOnly={isReadOnly}
         onChange={(text) => draft.change({ text })}
-        check={isReadOnly ? undefined : () => Promise.resolve(faults)}
-        checkKey={faults.map(({ msg }) => msg).join()}
+        check={isReadOnly ? undefined : () => markedFaults(check, faults)}
+        checkKey={faultsKey(check, faults)}
       />
       <Cost check={check} isReadOnly={isReadOnly} />
       <Section title="Used by">

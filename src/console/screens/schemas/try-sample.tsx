@@ -9,7 +9,7 @@ import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import type { SampleText } from './schema-text.ts';
-import { faultsOfSample, type SchemaCheck } from './use-schema-check.ts';
+import { faultsKey, faultsOfSample, markedFaults, type SchemaCheck } from './use-schema-check.ts';
 
 export interface TrySampleProps {
   fleetId: string;
@@ -51,8 +51,8 @@ export function TrySample({ fleetId, kind, name, sample, check, isReadOnly }: Tr
           size="small"
           text={sample.value.sample}
           onChange={(changed) => sample.change({ sample: changed })}
-          check={() => Promise.resolve(faults)}
-          checkKey={faults.map(({ msg }) => msg).join()}
+          check={() => markedFaults(check, faults)}
+          checkKey={faultsKey(check, faults)}
         />
         {isNone && <p class="hint">No device has sent one lately.</p>}
         {error && <p class="wrong">{error.message}</p>}
@@ -62,9 +62,15 @@ export function TrySample({ fleetId, kind, name, sample, check, isReadOnly }: Tr
   );
 }
 
-function Verdict({ check: { document } }: { check: SchemaCheck }) {
+function Verdict({ check: { document, isStale } }: { check: SchemaCheck }) {
   const sample = document?.sample ?? null;
   if (sample === null) return null;
+  if (isStale)
+    return (
+      <p class="hint" role="status">
+        Checking…
+      </p>
+    );
   if (sample.matches) return <Banner kind="good">It matches: such a body is taken.</Banner>;
   return (
     <Banner kind="bad">

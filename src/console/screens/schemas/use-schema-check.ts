@@ -13,6 +13,8 @@ export interface SchemaCheck {
   document: SchemaCheckDocument | undefined;
   error: CallError | undefined;
   isChecking: boolean;
+  /** Whether what is said is of an earlier text. */
+  isStale: boolean;
 }
 
 /** Checks a schema and a sample as they are typed, one check at a time. `isOff`: the session may not. */
@@ -22,11 +24,13 @@ export function useSchemaCheck(
   { text, sample }: { text: string; sample: string },
   isOff: boolean,
 ): SchemaCheck {
-  const [state, setState] = useState<SchemaCheck>({
+  const [{ checked, ...state }, setState] = useState<Omit<SchemaCheck, 'isStale'> & { checked: string }>({
     document: undefined,
     error: undefined,
     isChecking: false,
+    checked: '',
   });
+  const body = JSON.stringify({ kind, schema: text, sample });
   const [attempt, setAttempt] = useState(0);
   const ask = useRef(
     checkInTurn((body) => call<SchemaCheckDocument>('POST', `/fleets/${fleetId}/schemas:check`, { body })),
@@ -36,19 +40,19 @@ export function useSchemaCheck(
     if (isOff) return;
     let timer = setTimeout(() => {
       setState((before) => ({ ...before, isChecking: true }));
-      ask.current(JSON.stringify({ kind, schema: text, sample })).then(
-        (document) => document && setState({ document, error: undefined, isChecking: false }),
+      ask.current(body).then(
+        (document) => document && setState({ document, error: undefined, isChecking: false, checked: body }),
         (error: unknown) => {
           if (!(error instanceof CallError)) throw error;
-          setState({ document: undefined, error, isChecking: false });
+          setState({ document: undefined, error, isChecking: false, checked: body });
           const isFinal = error.status >= 400 && error.status < 500 && error.status !== 429;
           if (!isFinal) timer = setTimeout(() => setAttempt((before) => before + 1), retryMs);
         },
       );
     }, delayMs);
     return () => clearTimeout(timer);
-  }, [kind, text, sample, isOff, attempt]);
-  return state;
+  }, [body, isOff, attempt]);
+  return { ...state, isStale: checked !== body };
 }
 
 /** Where in the schema a fault is, as far as its sentence says: a member of the schema, or a value of a body. */
@@ -64,6 +68,16 @@ export function faultsOfSchema({ document }: SchemaCheck): Fault[] {
 function schemaPointer(value: string): string {
   const tokens = value.split('/').slice(1);
   return tokens.map((token) => (token === '*' ? '/items' : `/properties/${token}`)).join('');
+}
+
+/** Faults as an editor is to mark them: none are known while those that are there are of an earlier text. */
+export function markedFaults({ isStale }: SchemaCheck, faults: readonly Fault[]): Promise<readonly Fault[]> {
+  return Promise.resolve(isStale ? [] : faults);
+}
+
+/** Changes when an editor is to mark faults anew. */
+export function faultsKey({ isStale }: SchemaCheck, faults: readonly Fault[]): string {
+  return `${isStale} ${faults.map(({ msg }) => msg).join()}`;
 }
 
 /** What is wrong with the sample, each at its member. */

@@ -16,10 +16,15 @@ export interface OutgoingMail {
 /** The mails of one run, in flight. */
 export interface OutboxEntry {
   action: Buffer;
+  /** Number of the run. */
+  run: number;
   /** The record that the run was for. */
   record: StoredRecord;
   mails: readonly OutgoingMail[];
 }
+
+/** Mails of one run, its first ones, whose ids are kept with it. */
+export const runMailsKept = 100;
 
 export function mailBytesOf({ mails }: OutboxEntry): number {
   return mails.reduce((sum, { payload }) => sum + payload.length, 0);
@@ -36,10 +41,11 @@ export function dedupeKeyOf({ record, action }: OutboxEntry, ordinal: number): U
 
 /** @throws Error if it is not what `put` stored. */
 export function decodeOutboxEntry(value: Buffer): OutboxEntry {
-  const { action, record, mails } = unpack(value) as OutboxEntry;
-  if (!Array.isArray(mails)) throw new Error('not an outbox entry');
+  const { action, run, record, mails } = unpack(value) as OutboxEntry;
+  if (!Array.isArray(mails) || !Number.isInteger(run)) throw new Error('not an outbox entry');
   return {
     action: Buffer.from(action),
+    run,
     record: decodeRecord(record),
     mails: mails.map((mail) => ({ ...mail, payload: Buffer.from(mail.payload) })),
   };

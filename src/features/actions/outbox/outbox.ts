@@ -2,12 +2,13 @@ import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
-import { generateUuid } from '../../../core/uuid.ts';
+import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { EnqueueOutcome } from '../../../domain/mail/mail.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import { pack } from '../../../storage/tables/codec.ts';
 import type { ActionConfig } from '../config.ts';
+import type { RunMail } from '../service.ts';
 import type { ActionJournal } from '../tables.ts';
 import type { ActionDeadLetters, RefusedMail } from './dead-letters.ts';
 import {
@@ -16,6 +17,7 @@ import {
   mailBytesOf,
   type OutboxEntry,
   type OutgoingMail,
+  runMailsKept,
 } from './outbox-entry.ts';
 
 /** Divisor for the part of a shard's queue that mail of actions may use, so that devices always find room in it. */
@@ -75,6 +77,8 @@ export interface OutboxOptions {
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   deadLetters: ActionDeadLetters;
+  /** Keeps what became of the mails of a run, by their ordinals; inside a write transaction. */
+  noteDelivery(entry: OutboxEntry, delivered: ReadonlyMap<number, RunMail>): void;
   /** Nothing is stored for a deleted action. */
   isDeclared(action: Buffer): boolean;
   log: Log;
@@ -213,18 +217,18 @@ export class Outbox {
   }
 
   async #deliver(key: Buffer, entry: OutboxEntry): Promise<void> {
-    const { journal, log, deadLetters, isDeclared } = this.#options;
+    const { journal, log, deadLetters, isDeclared, noteDelivery } = this.#options;
     const refused: RefusedMail[] = [];
+    const delivered = new Map<number, RunMail>();
     await inOrder(
       entry.mails,
       ({ device }) => device,
       async (mail) => {
         const outcome = await this.#send(entry, mail);
-        if (outcome === undefined || outcome.result === 'queued') return;
-        const { result } = outcome;
-        // Other outcomes concern delayed mail and clients' keys, which actions do not use.
-        const isKnown = result === 'mailbox_full' || result === 'device_not_found';
-        refused.push({ ...mail, reason: isKnown ? result : 'not_stored' });
+        if (outcome === undefined) return;
+        const reason = refusalOf(outcome);
+        if (reason !== undefined) refused.push({ ...mail, reason });
+        if (mail.ordinal < runMailsKept) delivered.set(mail.ordinal, runMailOf(mail, outcome, reason));
       },
     );
     // Shards answer in any order; these are replayed, and shown, in that of the run.
@@ -233,6 +237,7 @@ export class Outbox {
       try {
         await deadLetters.change(entry.action, () => {
           journal.tables.outbox.delete(key);
+          noteDelivery(entry, delivered);
           if (refused.length > 0 && isDeclared(entry.action)) deadLetters.addRefused(entry, refused);
         });
         this.#entries.delete(key.toString('hex'));
@@ -251,10 +256,7 @@ export class Outbox {
   }
 
   /** Returns undefined when the server stops first. */
-  async #send(
-    entry: OutboxEntry,
-    mail: OutgoingMail,
-  ): Promise<EnqueueOutcome | { result: 'not_stored' } | undefined> {
+  async #send(entry: OutboxEntry, mail: OutgoingMail): Promise<Sent | undefined> {
     const { config, fleets, shards } = this.#options;
     const { device, name, payload, ordinal } = mail;
     let failures = 0;
@@ -297,6 +299,26 @@ export class Outbox {
       await sleep(waitMs);
     }
   }
+}
+
+type Sent = EnqueueOutcome | { result: 'not_stored' };
+
+/** Why a mailbox did not take a mail; undefined if it did. */
+function refusalOf({ result }: Sent): RefusedMail['reason'] | undefined {
+  if (result === 'queued' || result === 'mailbox_full' || result === 'device_not_found')
+    return result === 'queued' ? undefined : result;
+  // Other outcomes concern delayed mail and clients' keys, which actions do not use.
+  return 'not_stored';
+}
+
+function runMailOf(
+  { device, name }: OutgoingMail,
+  sent: Sent,
+  refused: RefusedMail['reason'] | undefined,
+): RunMail {
+  const mail = { device: deviceIdOf(device), name };
+  if (refused !== undefined) return { ...mail, refused };
+  return sent.result === 'queued' ? { ...mail, mailId: formatUuid(sent.mailId) } : mail;
 }
 
 /** Runs items of one key in sequence, and keys in parallel. */

@@ -9,15 +9,10 @@ import { Intake } from './intake.ts';
 import type { Claimant } from './schedule.ts';
 import { Trigger } from './trigger.ts';
 
-const bucketMs = 10_000;
-const buckets = 6;
-
-/** Rate limit of one action, and its runs in the last minute. */
+/** Rate limit of one action. */
 class RunRate {
   readonly #rate: () => number;
   readonly #limiter = new RateLimiter(1);
-  readonly #counts = new Float64Array(buckets);
-  #bucket = 0;
 
   /** `rate`: runs per second, and the burst after a second without any. */
   constructor(rate: () => number) {
@@ -31,21 +26,6 @@ class RunRate {
 
   take(): void {
     this.#limiter.spend(this.#rate());
-    this.#turn();
-    this.#counts[this.#bucket % buckets] = (this.#counts[this.#bucket % buckets] ?? 0) + 1;
-  }
-
-  get lastMinute(): number {
-    this.#turn();
-    return this.#counts.reduce((sum, count) => sum + count, 0);
-  }
-
-  #turn(): void {
-    const now = Math.floor(performance.now() / bucketMs);
-    for (let next = Math.max(this.#bucket + 1, now - buckets + 1); next <= now; next += 1) {
-      this.#counts[next % buckets] = 0;
-    }
-    this.#bucket = now;
   }
 }
 

@@ -15,33 +15,13 @@ import type { ActionPool } from '../pool/pool.ts';
 import type { TypeChecker } from '../pool/type-checker.ts';
 import { ActionExecutor } from '../runs/action-executor.ts';
 import { TestTurns } from '../runs/test-turns.ts';
-import type { ActionStatus } from '../service.ts';
 import { type ActionJournal, actionKey } from '../tables.ts';
 import { ActionQueue } from './action-queue.ts';
+import { AttemptCounts } from './attempt-counts.ts';
 import type { PendingRun } from './in-hand.ts';
 import { storedProgress } from './queue-progress.ts';
 import { LogScanner } from './scanner.ts';
 import { ThreadSchedule } from './schedule.ts';
-
-type Counts = ActionStatus['attempts'];
-
-/** Attempts at runs of each action since the server started, for the metrics. */
-class AttemptCounts {
-  readonly #counts = new Map<string, Counts>();
-
-  of({ id }: Action): Counts {
-    return this.#counts.get(id) ?? { done: 0, failed: 0, dead: 0 };
-  }
-
-  count(action: Action, outcome: keyof Counts): void {
-    const counts = this.of(action);
-    this.#counts.set(action.id, { ...counts, [outcome]: counts[outcome] + 1 });
-  }
-
-  forget({ id }: Action): void {
-    this.#counts.delete(id);
-  }
-}
 
 export interface DispatcherOptions {
   config: ActionConfig;
@@ -93,6 +73,7 @@ export class Dispatcher {
     this.#outbox = new Outbox({
       ...options,
       deadLetters: this.deadLetters,
+      noteDelivery: (entry, delivered) => this.executor.noteDelivery(entry, delivered),
       isDeclared: (action) => options.actions.all().some(({ id }) => actionKey(id).equals(action)),
     });
     this.#scanner = new LogScanner({
@@ -250,7 +231,7 @@ export class Dispatcher {
     number: number,
     { record, mails }: StoredActionDeadLetter,
   ): Promise<boolean> {
-    const entry = { action, record, mails };
+    const entry = { action, run: number, record, mails };
     let key: Buffer | undefined;
     await this.deadLetters.change(action, () => {
       if (this.deadLetters.remove(action, number)) key = this.#outbox.put(entry);
@@ -313,6 +294,7 @@ export class Dispatcher {
 
   async #run(queue: ActionQueue, run: PendingRun): Promise<void> {
     this.#schedule.begin(queue);
+    this.attempts.begin(queue.action);
     let hasThread = true;
     const freeThread = (): void => {
       if (hasThread) this.#schedule.end(queue);
@@ -323,7 +305,7 @@ export class Dispatcher {
         freeThread();
         this.#pump();
       });
-      if (!queue.isStopped) this.attempts.count(queue.action, outcome);
+      if (!queue.isStopped) this.attempts.end(queue.action, outcome);
     } catch (error) {
       freeThread();
       if (!queue.isStopped) this.#fail(queue.action, error);

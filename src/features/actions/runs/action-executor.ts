@@ -6,13 +6,13 @@ import type { ActionConfig } from '../config.ts';
 import type { ActionDeadLetters } from '../outbox/dead-letters.ts';
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
 import type { Outbox } from '../outbox/outbox.ts';
-import type { OutboxEntry } from '../outbox/outbox-entry.ts';
+import { type OutboxEntry, type OutgoingMail, runMailsKept } from '../outbox/outbox-entry.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import type { ActionQueue } from '../queue/action-queue.ts';
 import type { PendingRun } from '../queue/in-hand.ts';
 import { sentKind } from '../queue/trigger.ts';
 import type { RunError, RunLimits, RunRecord, RunReport } from '../sandbox/run.ts';
-import type { ActionLogLine, Run } from '../service.ts';
+import type { ActionLogLine, Run, RunMail } from '../service.ts';
 import {
   answerFor,
   areCurrent,
@@ -46,7 +46,7 @@ interface Attempt {
 
 /** Outcome of an attempt: `done` and `dead` end the run, `again` does not. */
 type AttemptEnd =
-  | { type: 'done'; key: Buffer | undefined }
+  | { type: 'done'; sending: { key: Buffer; entry: OutboxEntry } | undefined }
   | { type: 'dead' }
   | { type: 'again'; afterMs: number };
 
@@ -99,7 +99,7 @@ export class ActionExecutor {
    */
   async attempt(attempt: Attempt, onThreadFree: () => void): Promise<'done' | 'failed' | 'dead'> {
     const { queue, run } = attempt;
-    const { record, deadLetter } = run;
+    const { deadLetter } = run;
     if (deadLetter !== undefined && this.#options.deadLetters.get(queue.id, deadLetter) === undefined) {
       // Its dead letter was dropped while it waited.
       onThreadFree();
@@ -111,8 +111,7 @@ export class ActionExecutor {
     const report = await this.#runCode(attempt, reads).finally(onThreadFree);
     if (queue.isStopped) return 'failed';
     const { error, mails } = await mailsOf(queue.action.fleetId, report, this.#options);
-    const entry: OutboxEntry = { action: queue.id, record, mails };
-    const ending = await this.#commit(attempt, report, error, entry, reads);
+    const ending = await this.#commit(attempt, report, error, mails, reads);
     if (ending === undefined) return 'failed';
     if (ending.type === 'again') {
       queue.delay(run, ending.afterMs);
@@ -120,14 +119,20 @@ export class ActionExecutor {
     }
     // Order matters: the entry in flight is counted before the run counts as decided, as its dead letter was, all before
     // anything else may start.
-    const delivery =
-      ending.type === 'done' && ending.key !== undefined
-        ? this.#outbox.deliver(ending.key, entry)
-        : undefined;
+    const sending = ending.type === 'done' ? ending.sending : undefined;
+    const delivery = sending && this.#outbox.deliver(sending.key, sending.entry);
     queue.decided(run);
     await delivery;
     queue.finish(run);
     return ending.type;
+  }
+
+  /** Keeps what became of the mails of a run, as far as both are retained. Call inside a write transaction. */
+  noteDelivery({ action, run }: OutboxEntry, delivered: ReadonlyMap<number, RunMail>): void {
+    this.runs.change(action, run, (before) => ({
+      ...before,
+      sent: before.sent.map((mail, ordinal) => delivered.get(ordinal) ?? mail),
+    }));
   }
 
   forget(action: Buffer): void {
@@ -160,13 +165,13 @@ export class ActionExecutor {
     attempt: Attempt,
     report: RunReport,
     error: RunError | undefined,
-    entry: OutboxEntry,
+    mails: readonly OutgoingMail[],
     reads: Reads,
   ): Promise<AttemptEnd | undefined> {
     let ending = undefined as AttemptEnd | undefined;
     await this.#options.deadLetters.change(attempt.queue.id, () => {
       if (attempt.queue.isStopped) return;
-      ending = this.#store(attempt, report, error, entry, reads);
+      ending = this.#store(attempt, report, error, mails, reads);
     });
     return ending;
   }
@@ -176,14 +181,14 @@ export class ActionExecutor {
     { queue, run }: Attempt,
     report: RunReport,
     failure: RunError | undefined,
-    entry: OutboxEntry,
+    mails: readonly OutgoingMail[],
     reads: Reads,
   ): AttemptEnd {
     const { config, journal, deadLetters } = this.#options;
     const { tables } = journal;
     // Its dead letter was dropped while it ran: discard the result.
     if (run.deadLetter !== undefined && !deadLetters.has(queue.id, run.deadLetter)) {
-      return { type: 'done', key: undefined };
+      return { type: 'done', sending: undefined };
     }
     let error = failure;
     if (error === undefined && !areCurrent(tables, queue.id, reads)) {
@@ -202,7 +207,7 @@ export class ActionExecutor {
     const isLast =
       run.attempt >= config.settings.current.actionAttemptsMax || error?.code === 'unreadable_record';
     const outcome = error === undefined ? 'done' : isLast ? 'dead' : 'failed';
-    this.#note({ queue, run }, report, error, outcome, entry.mails.length);
+    const number = this.#note({ queue, run }, report, error, outcome, error === undefined ? mails : []);
     if (error !== undefined && !isLast) {
       const afterMs = Math.min(
         config.settings.current.actionRetryMilliseconds * 2 ** (run.attempt - 1),
@@ -216,27 +221,38 @@ export class ActionExecutor {
     if (run.deadLetter !== undefined) deadLetters.remove(queue.id, run.deadLetter);
     if (error !== undefined) {
       const { record, attempt } = run;
-      deadLetters.add(queue.id, { record, failedAtMs: Date.now(), attempts: attempt, error, mails: [] });
+      deadLetters.put(queue.id, number, {
+        record,
+        failedAtMs: Date.now(),
+        attempts: attempt,
+        error,
+        mails: [],
+      });
       return { type: 'dead' };
     }
-    const key = entry.mails.length === 0 ? undefined : this.#outbox.put(entry);
-    return { type: 'done', key };
+    if (mails.length === 0) return { type: 'done', sending: undefined };
+    const entry = { action: queue.id, run: number, record: run.record, mails };
+    return { type: 'done', sending: { key: this.#outbox.put(entry), entry } };
   }
 
+  /** Keeps the attempt with its log; returns its number. */
   #note(
     { queue, run: { record, attempt } }: Attempt,
     { cpuMilliseconds, wallMilliseconds, log }: RunReport,
     error: RunError | undefined,
     outcome: Run['outcome'],
-    mails: number,
-  ): void {
+    mails: readonly OutgoingMail[],
+  ): number {
     const { config } = this.#options;
     const device = deviceIdOf(record.device);
     const endedAtMs = Date.now();
     const run: Omit<Run, 'number'> = {
       recordId: formatUuid(record.id),
+      position: record.position,
+      kind: sentKind(record),
       device,
       name: record.schema,
+      storedAtMs: record.storedAtMs,
       version: queue.version.number,
       attempt,
       endedAtMs,
@@ -244,7 +260,10 @@ export class ActionExecutor {
       wallMilliseconds: rounded(wallMilliseconds),
       outcome,
       error,
-      mails,
+      mails: mails.length,
+      sent: mails
+        .slice(0, runMailsKept)
+        .map((mail) => ({ device: deviceIdOf(mail.device), name: mail.name })),
     };
     const number = this.runs.add(queue.id, run, config.settings.current.actionRunsKept);
     for (const text of log) {
@@ -265,6 +284,7 @@ export class ActionExecutor {
         'run of an action failed for good; kept as a dead letter',
       );
     }
+    return number;
   }
 }
 

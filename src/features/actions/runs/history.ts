@@ -46,6 +46,14 @@ export class History<Entry extends { number: number }> {
     return number;
   }
 
+  /** Changes an entry, if it is still retained, inside a write transaction. */
+  change(action: Buffer, number: number, change: (entry: Entry) => Entry): void {
+    const before = this.get(action, number);
+    if (before === undefined) return;
+    const { number: _, ...entry } = change(before);
+    this.#table.put(numberKey(action, number), pack(entry));
+  }
+
   get(action: Buffer, number: number): Entry | undefined {
     const value = this.#table.get(numberKey(action, number));
     return value && decodeEntry<Entry>(number, value);

@@ -30,7 +30,7 @@ export function DeployDrawer({ fleetId, name, current, text, isNew, onClose, onD
   const { tests, results, types, pending, isDoubtful } = useDoubts(fleetId, name, text);
   const { error, isBusy, submit } = useSubmit();
   const faults = types.value?.items ?? [];
-  const unless = isBusy ? 'It is being deployed.' : pending;
+  const unless = isBusy ? 'Deploying…' : pending;
   const deploy = (): void =>
     void submit(async () =>
       onDone(
@@ -57,6 +57,7 @@ export function DeployDrawer({ fleetId, name, current, text, isNew, onClose, onD
       {error && <ErrorBanner error={error} />}
       {types.error && <ErrorBanner error={types.error} onRetry={types.refresh} />}
       {faults.length > 0 && <TypeFaults faults={faults} />}
+      {types.value && faults.length === 0 && <p class="hint">No type errors.</p>}
       <Section
         title={tests === 0 ? 'No tests' : `Tests: ${tests}`}
         note={

@@ -69,6 +69,6 @@ function wordsFor({ state, faults, msg }: ActionCheck): string {
   if (state === 'checking') return 'Checking types…';
   if (state === 'failed') return `Types cannot be checked now: ${msg}`;
   if (state === 'unchecked') return '';
-  if (faults.length === 0) return 'No type errors';
+  if (faults.length === 0) return 'No type errors.';
   return `${faults.length} type ${faults.length === 1 ? 'error' : 'errors'}`;
 }

@@ -29,7 +29,7 @@ export interface StudioProps {
   isNew?: boolean;
   /** Runs a second that it may have now. */
   rate?: number;
-  onDeployed: () => void;
+  onDeployed: (deployed: DeployedActionDocument) => void;
 }
 
 type Part = 'code' | 'when' | 'tests';
@@ -40,7 +40,6 @@ export function Studio({ fleetId, name, current, isNew = false, rate, onDeployed
   const text = draft.value;
   const { part, setPart, editor, toLine } = useParts(isNew ? 'when' : 'code');
   const [isDeploying, setDeploying] = useState(false);
-  const [deployed, setDeployed] = useState<DeployedActionDocument | undefined>();
   const isReadOnly = !may('admin');
   const knowledge = useFleetKnowledge(fleetId, text.on);
   const check = useActionCheck(fleetId, text, isReadOnly);
@@ -51,13 +50,12 @@ export function Studio({ fleetId, name, current, isNew = false, rate, onDeployed
   }, [current, text]);
   const done = (document: DeployedActionDocument): void => {
     setDeploying(false);
-    setDeployed(document);
     draft.change({ rate: '', isDisabled: false, base: document.version });
-    onDeployed();
+    onDeployed(document);
   };
   return (
     <>
-      <Notices draft={draft} current={current} isNew={isNew} deployed={deployed} />
+      <Notices draft={draft} current={current} isNew={isNew} />
       <div class="studio">
         <Written
           fleetId={fleetId}
@@ -189,22 +187,14 @@ interface NoticesProps {
   draft: KeptDraft<ActionText>;
   current: ActionText;
   isNew: boolean;
-  deployed: DeployedActionDocument | undefined;
 }
 
-/** What the author should know of the text: that it is deployed, overtaken, or not kept. */
-function Notices({ draft, current, isNew, deployed }: NoticesProps) {
+/** What the author should know of the text: that it is overtaken, or not kept. */
+function Notices({ draft, current, isNew }: NoticesProps) {
   const { isChanged, isKept, value } = draft;
-  const passed = deployed?.tests.filter((test) => test.passed).length ?? 0;
   return (
     <>
-      {deployed && (
-        <Banner kind="good">
-          Version {deployed.version} is deployed{deployed.enabled ? '' : ', and disabled'}.
-          {deployed.tests.length > 0 && ` ${passed} of ${deployed.tests.length} tests passed.`}
-        </Banner>
-      )}
-      {!isNew && isChanged && value.base < current.base && deployed?.version !== current.base && (
+      {!isNew && isChanged && value.base < current.base && (
         <Banner kind="warn">
           Version {current.base} was deployed since you began from version {value.base}: deploying yours
           undoes what it changed. <em>Deploy</em> shows the difference to it.

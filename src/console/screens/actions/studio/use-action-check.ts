@@ -11,14 +11,25 @@ type PlacedFault = CheckDocument['items'][number];
 export interface ActionCheck {
   check: ((source: string) => Promise<readonly Fault[] | undefined>) | undefined;
   state: 'unchecked' | 'checking' | 'checked' | 'failed';
+  /** Of the text as it is; none while another one is being checked. */
   faults: readonly PlacedFault[];
   /** Why it could not be checked. */
   msg: string;
 }
 
+interface Checked extends Omit<ActionCheck, 'check'> {
+  /** The text that this is about. */
+  source: string;
+}
+
 /** Checks the types of a source as it is typed: one check at a time, and answers for older texts are dropped. */
 export function useActionCheck(fleetId: string, text: ActionText, isOff: boolean): ActionCheck {
-  const [state, setState] = useState<Omit<ActionCheck, 'check'>>({ state: 'unchecked', faults: [], msg: '' });
+  const [{ source, ...state }, setState] = useState<Checked>({
+    source: '',
+    state: 'unchecked',
+    faults: [],
+    msg: '',
+  });
   const on = text.on.join();
   const check = useMemo(() => {
     const ask = checkInTurn((source) =>
@@ -26,21 +37,27 @@ export function useActionCheck(fleetId: string, text: ActionText, isOff: boolean
         body: { source, on: on === '' ? [] : on.split(',').map(triggerIn) },
       }),
     );
-    return async (source: string): Promise<readonly Fault[] | undefined> => {
+    return async (asked: string): Promise<readonly Fault[] | undefined> => {
       setState((before) => ({ ...before, state: 'checking' }));
       try {
-        const answer = await ask(source);
+        const answer = await ask(asked);
         // A later text is being checked, and says what it came to.
         if (answer === undefined) return undefined;
-        setState({ state: 'checked', faults: answer.items, msg: '' });
+        setState({ source: asked, state: 'checked', faults: answer.items, msg: '' });
         return answer.items;
       } catch (error) {
         if (!(error instanceof CallError)) throw error;
-        setState({ state: 'failed', faults: [], msg: error.message });
+        setState({ source: asked, state: 'failed', faults: [], msg: error.message });
         // What the server refuses to check, it refuses again.
         return error.status >= 400 && error.status < 500 && error.status !== 429 ? [] : undefined;
       }
     };
   }, [fleetId, on]);
-  return { ...state, check: isOff || text.language !== 'typescript' ? undefined : check };
+  // What was found in an earlier text misleads whoever changes it. The editor ends lines by a line feed alone.
+  const isStale = state.state === 'checked' && source !== text.source.replace(/\r\n?/g, '\n');
+  return {
+    ...state,
+    ...((isStale || state.state === 'checking') && { state: 'checking', faults: [] }),
+    check: isOff || text.language !== 'typescript' ? undefined : check,
+  };
 }

@@ -36,7 +36,7 @@ export function useDoubts(fleetId: string, name: string, text: ActionText): Doub
     tests,
     results,
     types,
-    pending: isRunning ? 'Its tests run.' : isChecking ? 'Its types are checked.' : undefined,
+    pending: isRunning ? 'Running its tests…' : isChecking ? 'Checking its types…' : undefined,
     isDoubtful: hasFailed || faults > 0 || types.error !== undefined,
   };
 }
