@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { ListDocument } from '../contract/document.ts';
 import type { FleetDocument } from '../contract/fleet.ts';
+import { AttentionContext, useAttention } from './around/attention.ts';
 import { Foot } from './around/foot.tsx';
 import { Rail } from './around/rail.tsx';
 import { Banner } from './parts/banner.tsx';
@@ -17,19 +18,21 @@ export function Frame(props: {
 }) {
   const since = unreachableSince.value;
   return (
-    <div class="frame">
-      <Rail fleetId={props.fleetId} fleets={props.fleets.value?.items ?? []} />
-      <main class="screen">
-        {since !== undefined && (
-          <Banner kind="bad">
-            The server does not answer since {exactText(since).slice(11, 19)}. What is shown is older; the
-            console tries again.
-          </Banner>
-        )}
-        {props.children}
-        <Foot fleetId={props.fleetId} />
-      </main>
-    </div>
+    <AttentionContext.Provider value={useAttention(props.fleetId)}>
+      <div class="frame">
+        <Rail fleetId={props.fleetId} fleets={props.fleets.value?.items ?? []} />
+        <main class="screen">
+          {since !== undefined && (
+            <Banner kind="bad">
+              The server does not answer since {exactText(since).slice(11, 19)}. What is shown is older; the
+              console tries again.
+            </Banner>
+          )}
+          {props.children}
+          <Foot fleetId={props.fleetId} />
+        </main>
+      </div>
+    </AttentionContext.Provider>
   );
 }
 

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { tagsMax } from '../core/bounds.ts';
 import { schemaNamePattern } from '../core/identity.ts';
+import { deviceDocument } from './device.ts';
 import {
   deviceId,
   nullable,
@@ -86,6 +87,11 @@ export const broadcastMailDocument = Type.Object({
   device_id: deviceId,
   mail_id: Type.String(),
   state: mailState,
+  fetch_count: Type.Integer(),
+  device: Type.Union([
+    Type.Pick(deviceDocument, ['name', 'enabled', 'state', 'last_seen']),
+    Type.Null({ description: 'It was deleted.' }),
+  ]),
 });
 export type BroadcastMailDocument = Static<typeof broadcastMailDocument>;
 
@@ -110,6 +116,7 @@ export type BroadcastOutcomesDocument = Static<typeof broadcastOutcomesDocument>
 
 export const broadcastRefusalDocument = Type.Object({
   device_id: deviceId,
+  name: nullable('string', { description: 'Of the device; null if there is none.' }),
   reason: wordOf(['mailbox_full', 'delayed_full', 'device_not_found', 'not_stored']),
 });
 export type BroadcastRefusalDocument = Static<typeof broadcastRefusalDocument>;

@@ -14,6 +14,7 @@ it('a fleet that is well needs no attention, and one with dead letters says so',
     const { body } = await server.admin<{ mail_id: string }>('POST', `${device.adminPath}/mail/hello`, {});
     expect((await device.settle('reject', body.mail_id)).status).toBe(200);
   }
-  const died = { kind: 'dead_letters', name: null, count: 2, sentence: '2 mails died in the last 24 hours.' };
-  expect(await attention()).toEqual([died]);
+  const sentence = '2 mails died in the last 24 hours.';
+  const died = { kind: 'dead_letters', name: null, device_id: null, count: 2 };
+  expect(await attention()).toEqual([{ ...died, sentence }]);
 });

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { AttentionDocument } from '../../src/contract/insight/attention.ts';
 import { ConsolePage, launchBrowser } from '../harness/browser.ts';
 import { hostilePayloads, hostileTexts } from '../harness/console-fleet.ts';
 import { createDeskFleet, type DeskFleet, deskConfig } from '../harness/desk-fleet.ts';
@@ -43,6 +44,8 @@ it('a broadcast is watched, resumed, paused and cancelled, and its refusals are 
   await page.keyboard.press('p');
   await button(page, /^Resume/).waitFor();
   await button(page, 'Cancel').click();
+  await button(page, 'Let it go on').click();
+  await button(page, 'Cancel').click();
   await button(page, 'Cancel the broadcast').click();
   await page.getByText('cancelled').first().waitFor();
   await page.getByRole('link', { name: 'Who changed this' }).click();
@@ -55,10 +58,12 @@ it('whoever did not take the mail of a broadcast is seen, and the mail with it',
   await using console = await open(`broadcasts/${desk.doneId}`);
   const { page } = console;
   await button(page, 'waits in the mailbox 5').waitFor();
+  await page.getByRole('link', { name: 'DESK000003 not fetched yet' }).waitFor();
+  await page.getByRole('link', { name: 'DESK000006 has never called' }).waitFor();
   await button(page, 'acknowledged 1').click();
   await page.getByRole('link', { name: 'DESK000001' }).waitFor();
   await button(page, 'rejected by the device 1').click();
-  await page.getByRole('link', { name: 'DESK000002 rejected by the device' }).click();
+  await page.getByRole('link', { name: 'DESK000002 Reception rejected by the device' }).click();
   await page.waitForURL(/devices\/DESK000002\/mail\//);
   expect(console.faults).toEqual([]);
 });
@@ -118,8 +123,17 @@ it('a limit of the fleet is changed, and a device feels it; cleared, it is the c
   await page.getByLabel('Retention').fill('1 d');
   await button(page, /^Save/).click();
   await page.getByText('removed for good, within minutes').waitFor();
-  await button(page, 'Keep it').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
   expect(console.faults).toEqual([]);
+});
+
+it('what a forwarder fails with ends the sentence once', async () => {
+  const path = `/fleets/${desk.fleet.fleetId}/attention`;
+  const sentence = async (): Promise<string | undefined> => {
+    const { body } = await server.admin<AttentionDocument>('GET', path);
+    return body.items.find(({ kind, name }) => kind === 'forwarder_held' && name === 'lost')?.sentence;
+  };
+  await expect.poll(sentence).toMatch(/delivers nothing now: .*[^.]\.$/);
 });
 
 it.runIf(engine === 'lmdb')('a backup is taken, with its progress', async () => {

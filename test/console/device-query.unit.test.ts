@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest';
-import { isDeviceId, parseDeviceQuery } from '../../src/console/screens/devices/device-query.ts';
+import {
+  asIdPrefix,
+  isPlainDeviceId,
+  parseDeviceQuery,
+} from '../../src/console/screens/devices/device-query.ts';
+import { spellingsOf } from '../../src/console/screens/devices/find-id.ts';
 import { exactSpanText } from '../../src/console/server/clock.ts';
 
 it.each([
@@ -41,6 +46,20 @@ it.each(['size:4', 'state:asleep', 'seen<soon', 'tag:', 'id:-', 'Lamp name:4', '
 );
 
 it('ten letters or digits are a device, which is opened', () => {
-  expect(isDeviceId(' PUMP07HALL ')).toBe(true);
-  expect(isDeviceId('PUMP07')).toBe(false);
+  expect(isPlainDeviceId(' PUMP07HALL ')).toBe(true);
+  expect(isPlainDeviceId('PUMP07')).toBe(false);
+});
+
+it('letters that may be a name as well as an id are looked for as both, an id in capitals too', () => {
+  expect(isPlainDeviceId('greenhouse')).toBe(false);
+  expect(['greenhouse', ' pump07 ', 'id:pump', 'Lamp 4', 'tag:hall', 'greenhouses'].map(asIdPrefix)).toEqual([
+    'greenhouse',
+    'pump07',
+    'pump',
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  expect(spellingsOf('pump07')).toEqual(['pump07', 'PUMP07']);
+  expect(spellingsOf('PUMP07')).toEqual(['PUMP07']);
 });

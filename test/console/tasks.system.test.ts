@@ -42,7 +42,7 @@ it('a device is found by its id, and its state is a sentence', async () => {
   expect(page.url()).toBe(`${server.report.admin_url}/console/${fleet.fleetId}/devices/${pump.deviceId}`);
 });
 
-it('one stuck device among others is found from the first page in two clicks', async () => {
+it('one stuck device among others is named on the first page, a click away; of many the list is', async () => {
   const fleet = await createFleet(server);
   const devices = await Promise.all(Array.from({ length: 30 }, () => fleet.createDevice()));
   const [stuck, busy] = devices;
@@ -51,13 +51,110 @@ it('one stuck device among others is found from the first page in two clicks', a
   await busy.settle('ack', (await busy.sendMail('lock_check')).mailId);
   await using console = await ConsolePage.open(browser, server, { place: fleet.fleetId });
   const { page } = console;
-  await page.getByText('1 mailbox has had the same mail at the head for more than 1 s.').click();
-  await page.getByText(`fleetpost device list --fleet ${fleet.fleetId} --waiting-before 1s`).waitFor();
-  await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
-  await page.getByRole('link', { name: stuck.deviceId, exact: true }).click();
+  const sentence = /has had lock_check at the head of its mailbox for \d+ s: never fetched/;
+  await page.getByRole('link', { name: sentence }).click();
   await page.getByText('lock_check').first().waitFor();
   expect(page.url()).toBe(`${server.report.admin_url}/console/${fleet.fleetId}/devices/${stuck.deviceId}`);
+  for (const device of devices.slice(2, 5)) await device.sendMail('lock_check');
+  await console.go(fleet.fleetId);
+  await page.getByText('4 mailboxes have had the same mail at the head for more than 1 s').click();
+  await page.getByText(`fleetpost device list --fleet ${fleet.fleetId} --waiting-before 1s`).waitFor();
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(4);
   expect(console.faults).toEqual([]);
+});
+
+it('an id is found in small letters: on the first page, among the devices, and in the palette', async () => {
+  const { fleet, pump } = made;
+  const small = pump.deviceId.toLowerCase();
+  const small9 = await fleet.createDevice({ device_id: 'smallpump1', name: 'Pump of small letters' });
+  await using console = await ConsolePage.open(browser, server, { place: fleet.fleetId });
+  const { page } = console;
+  const isOpen = (id: string): Promise<void> => page.waitForURL(new RegExp(`/devices/${id}$`));
+  const find = async (text: string): Promise<void> => {
+    await page.getByLabel('Find devices').fill(text);
+    await page.keyboard.press('Enter');
+  };
+  await find(small);
+  await isOpen(pump.deviceId);
+  await console.go(fleet.fleetId);
+  await find(small9.deviceId);
+  await isOpen(small9.deviceId);
+  await console.go(`${fleet.fleetId}/devices`);
+  await find('id:lampoff');
+  await page.getByRole('link', { name: 'LAMPOFF001' }).waitFor();
+  expect(page.url()).toContain('q=id%3ALAMPOFF');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Go to or do' }).fill(small);
+  await page.getByRole('option', { name: pump.deviceId }).waitFor();
+  await page.keyboard.press('Enter');
+  await isOpen(pump.deviceId);
+  expect(console.faults).toEqual([]);
+});
+
+it('a row of the devices opens wherever it is clicked, but for its box; dead letters are counted there too', async () => {
+  const { fleet } = made;
+  const place = `${fleet.fleetId}/devices?q=tag:floor-2`;
+  await using console = await ConsolePage.open(browser, server, { place });
+  const { page } = console;
+  const screens = page.getByRole('navigation', { name: 'Screens' });
+  await screens.getByTitle('Dead letters of the last 24 hours').waitFor();
+  await page.getByLabel('Select LAMP000003').check();
+  await page.getByText('1 selected').waitFor();
+  const popup = page.context().waitForEvent('page');
+  await page.getByRole('cell', { name: 'Lamp 6', exact: true }).click({ modifiers: ['Control'] });
+  await (await popup).close();
+  await page.getByText('1 selected').waitFor();
+  await page.getByRole('cell', { name: 'Lamp 6', exact: true }).click();
+  await page.waitForURL(/devices\/LAMP000006$/);
+  expect(console.faults).toEqual([]);
+});
+
+it('the pulse is level over the time that each value is the mean of', async () => {
+  const { fleet, pump } = made;
+  await using console = await ConsolePage.open(browser, server, { place: fleet.fleetId });
+  const { page } = console;
+  // Lines of the charts that go neither along nor up or down.
+  await page.addInitScript(`
+    globalThis.drawn = { slanted: 0, along: 0 };
+    const ends = new WeakMap();
+    const { lineTo } = Path2D.prototype;
+    Path2D.prototype.lineTo = function (x, y) {
+      const [fromX, fromY] = ends.get(this) ?? [x, y];
+      if (x !== fromX) drawn[y === fromY ? 'along' : 'slanted'] += 1;
+      ends.set(this, [x, y]);
+      lineTo.call(this, x, y);
+    };
+  `);
+  await page.reload();
+  const along = async (): Promise<number> => {
+    await pump.heartbeat();
+    return page.evaluate('drawn.along');
+  };
+  await expect.poll(along, { timeout: 30_000 }).toBeGreaterThan(20);
+  expect(await page.evaluate('drawn.slanted')).toBe(0);
+});
+
+it('nothing above the payload moves while a mail is written and its device and schema are read', async () => {
+  const { fleet, pump } = made;
+  await using console = await ConsolePage.open(browser, server, { place: fleet.fleetId });
+  const { page } = console;
+  await page.getByRole('button', { name: 'Send mail' }).click();
+  const places = (): Promise<unknown[]> =>
+    Promise.all(
+      ['To', 'Mail', 'Lives for', 'Deliver at'].map((name) =>
+        page.getByLabel(name, { exact: true }).boundingBox(),
+      ),
+    );
+  await page.getByLabel('To', { exact: true }).waitFor();
+  const before = await places();
+  await page.getByLabel('To', { exact: true }).fill(pump.deviceId);
+  await page.getByText('in its mailbox').waitFor();
+  await page.getByLabel('Mail', { exact: true }).fill('none_of_these');
+  await page.getByText('It has no schema').waitFor();
+  expect(await places()).toEqual(before);
+  await page.getByLabel('Mail', { exact: true }).fill('set_speed');
+  await page.getByLabel(/^rpm/).waitFor();
+  expect(await places()).toEqual(before);
 });
 
 it('a mail is written by the form of its schema, and seen being fetched and acknowledged', async () => {

@@ -31,7 +31,11 @@ export async function createDeskFleet(server: TestServer): Promise<DeskFleet> {
   const path = `/fleets/${fleetId}`;
   const devices = await Promise.all(
     Array.from({ length: 60 }, (_, index) =>
-      fleet.createDevice({ device_id: `DESK${String(index).padStart(6, '0')}`, tags: [`row-${index % 3}`] }),
+      fleet.createDevice({
+        device_id: `DESK${String(index).padStart(6, '0')}`,
+        tags: [`row-${index % 3}`],
+        ...(index === 2 && { name: 'Reception' }),
+      }),
     ),
   );
   for (let mails = 0; mails < 3; mails += 1) await devices[0]?.sendMail();

@@ -1,14 +1,13 @@
 import { errorAnswers, fleetPath } from '../../contract/document.ts';
 import { type AttentionItem, attentionDocument } from '../../contract/insight/attention.ts';
-import { durationText } from '../../domain/duration-text.ts';
 import type { ShownAction } from '../../features/actions/service.ts';
 import type { ConsumerStatus } from '../../features/consumers/service.ts';
 import type { ForwarderStatus } from '../../features/forwarders/service.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { timeTextOf } from '../request/times.ts';
 import { listDeadLetters } from '../routes/dead-letter-list.ts';
-import { stuckBeforeMs } from '../routes/device-state.ts';
 import type { DeviceCounts } from './device-counts.ts';
+import { attentionToMailboxes } from './stuck.ts';
 
 const dayMs = 86_400_000;
 /** Bounds of one count of dead letters; beyond, it says that there are more. */
@@ -38,18 +37,15 @@ async function countLetters(
   return { count, isAll: false };
 }
 
+function ofServer(sentence: string): AttentionItem {
+  return { kind: 'server', name: null, device_id: null, count: null, sentence };
+}
+
 function ofLetters({ count, isAll }: { count: number; isAll: boolean }): AttentionItem[] {
   if (count === 0) return [];
   const number = isAll ? String(count) : `${count} or more`;
   const sentence = `${number} ${count === 1 ? 'mail' : 'mails'} died in the last 24 hours.`;
-  return [{ kind: 'dead_letters', name: null, count, sentence }];
-}
-
-function ofStuck(count: number, stuckSeconds: number): AttentionItem[] {
-  if (count === 0) return [];
-  const what = count === 1 ? 'mailbox has' : 'mailboxes have';
-  const sentence = `${count} ${what} had the same mail at the head for more than ${durationText(stuckSeconds * 1_000)}.`;
-  return [{ kind: 'stuck_mailboxes', name: null, count, sentence }];
+  return [{ kind: 'dead_letters', name: null, device_id: null, count, sentence }];
 }
 
 const heldSentences: Readonly<Record<NonNullable<ShownAction['held']>, string>> = {
@@ -65,11 +61,11 @@ function ofAction({ action, held, behind, lost, deadLetters }: ShownAction): Att
   const found: AttentionItem[] = [];
   if (held !== undefined && enabled) {
     const sentence = `The action ${name} takes no records: ${heldSentences[held]}.`;
-    found.push({ kind: 'action_held', name, count: null, sentence });
+    found.push({ kind: 'action_held', name, device_id: null, count: null, sentence });
   }
   if (enabled && behind > positionsBehindMax) {
     const sentence = `The action ${name} is ${behind} positions of the logs behind.`;
-    found.push({ kind: 'action_behind', name, count: behind, sentence });
+    found.push({ kind: 'action_behind', name, device_id: null, count: behind, sentence });
   }
   if (lost > 0) found.push(lostOf('action', name, lost));
   if (deadLetters > 0) found.push(deadOf('action', name, deadLetters));
@@ -85,12 +81,13 @@ function ofForwarder(status: ForwarderStatus): AttentionItem[] {
       state === 'dead_letters_full'
         ? 'it has too many dead letters'
         : (lastError?.msg ?? 'an attempt failed');
-    const sentence = `The forwarder ${name} delivers nothing now: ${why}.`;
-    found.push({ kind: 'forwarder_held', name, count: null, sentence });
+    // What a receiver or a library says may be a sentence already.
+    const sentence = `The forwarder ${name} delivers nothing now: ${why.replace(/[.\s]+$/, '')}.`;
+    found.push({ kind: 'forwarder_held', name, device_id: null, count: null, sentence });
   }
   if (state !== 'paused' && behind > positionsBehindMax) {
     const sentence = `The forwarder ${name} is ${behind} positions of the logs behind.`;
-    found.push({ kind: 'forwarder_behind', name, count: behind, sentence });
+    found.push({ kind: 'forwarder_behind', name, device_id: null, count: behind, sentence });
   }
   if (lost > 0) found.push(lostOf('forwarder', name, lost));
   if (deadLetters > 0) found.push(deadOf('forwarder', name, deadLetters));
@@ -103,7 +100,7 @@ function ofConsumer({ name, enabled, shards }: ConsumerStatus): AttentionItem[] 
   const seconds = Math.floor(Math.max(0, ...shards.map(({ secondsBehind }) => secondsBehind)));
   if (enabled && seconds > secondsBehindMax) {
     const sentence = `The consumer ${name} is ${Math.floor(seconds / 60)} minutes behind.`;
-    found.push({ kind: 'consumer_behind', name, count: seconds, sentence });
+    found.push({ kind: 'consumer_behind', name, device_id: null, count: seconds, sentence });
   }
   if (lost > 0) found.push(lostOf('consumer', name, lost));
   return found;
@@ -111,18 +108,18 @@ function ofConsumer({ name, enabled, shards }: ConsumerStatus): AttentionItem[] 
 
 function lostOf(what: 'action' | 'forwarder' | 'consumer', name: string, count: number): AttentionItem {
   const sentence = `The ${what} ${name} has lost ${count} positions of the logs: retention removed them before it read them.`;
-  return { kind: `${what}_lost`, name, count, sentence };
+  return { kind: `${what}_lost`, name, device_id: null, count, sentence };
 }
 
 function deadOf(what: 'action' | 'forwarder', name: string, count: number): AttentionItem {
   const sentence = `The ${what} ${name} has ${count} dead ${count === 1 ? 'letter' : 'letters'}.`;
-  return { kind: `${what}_dead_letters`, name, count, sentence };
+  return { kind: `${what}_dead_letters`, name, device_id: null, count, sentence };
 }
 
 const showing = {
   summary: 'List what needs attention in a fleet',
   description:
-    'Reasons why the server is not ready, mailboxes that have had the same mail at their head for longer than `stuckSeconds`, dead letters of the last 24 hours, and actions, forwarders and consumers that are held, behind, or have lost records. From numbers that are already there: it is cheap to ask every few seconds.',
+    'Reasons why the server is not ready, mailboxes that have had the same mail at their head for longer than `stuckSeconds` (up to three by name, else their number and the longest), devices among the eight that wait longest that fetch their head again and again without an answer, dead letters of the last 24 hours, and actions, forwarders and consumers that are held, behind, or have lost records. From numbers that are already there: it is cheap to ask every few seconds.',
   params: fleetPath,
   response: { 200: attentionDocument, ...errorAnswers },
 };
@@ -130,20 +127,20 @@ const showing = {
 const showAttention =
   (context: AdminContext, counts: DeviceCounts): Handler<typeof showing> =>
   async ({ params }) => {
-    const { actionWork, config, consumers, forwarderWork, notReady, registry } = context;
+    const { actionWork, config, consumers, forwarderWork, notReady, registry, shards } = context;
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const { stuckSeconds } = config.settings.current;
     const nowMs = Date.now();
-    const [stuck, letters, ownActions, ownForwarders, ownConsumers] = await Promise.all([
-      counts.waiting(fleetId, stuckBeforeMs(config)).value,
+    const [mailboxes, letters, ownActions, ownForwarders, ownConsumers] = await Promise.all([
+      attentionToMailboxes(shards, counts, { fleetId, stuckSeconds, nowMs }),
       countLetters(context, fleetId, nowMs),
       actionWork.list(fleetId),
       forwarderWork.list(fleetId),
       consumers.list(fleetId),
     ]);
     const items: AttentionItem[] = [
-      ...notReady().map(({ msg }) => ({ kind: 'server' as const, name: null, count: null, sentence: msg })),
-      ...ofStuck(stuck, stuckSeconds),
+      ...notReady().map(({ msg }) => ofServer(msg)),
+      ...mailboxes,
       ...ofLetters(letters),
       ...ownActions.flatMap(ofAction),
       ...ownForwarders.flatMap(ofForwarder),

@@ -5,7 +5,7 @@ import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { type DiagnosisInput, diagnose } from '../../domain/devices/diagnosis.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
-import { describeDevices } from '../routes/device-state.ts';
+import { describeDevices } from '../request/device-state.ts';
 
 /** Mails at the head of the mailbox that are looked at. */
 const mailsMax = 20;

@@ -3,8 +3,8 @@ import type { deviceFilter } from '../../contract/device.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { AdminApiConfig } from '../config.ts';
+import { activeSinceMs, withState } from '../request/device-state.ts';
 import { parseTime } from '../request/times.ts';
-import { activeSinceMs, withState } from './device-state.ts';
 
 /** @throws ApiError bad_request for an invalid time. */
 export function deviceFilterOf(

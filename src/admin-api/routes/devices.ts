@@ -17,11 +17,11 @@ import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity
 import type { DeviceChange } from '../../domain/devices/device.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
+import { describeDevices } from '../request/device-state.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 import { deviceFilterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
-import { describeDevices } from './device-state.ts';
 
 /** Omits absent fields, because the shard takes a present one, even if undefined, as a change. */
 function changeOf({ enabled, name, tags }: DeviceChangeBody): DeviceChange {

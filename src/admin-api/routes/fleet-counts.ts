@@ -3,9 +3,9 @@ import { fleetCountsDocument } from '../../contract/fleet.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceCounts } from '../insight/device-counts.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { activeSinceMs, stuckBeforeMs } from '../request/device-state.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
-import { activeSinceMs, stuckBeforeMs } from './device-state.ts';
 
 async function totals(
   shards: AdminContext['shards'],

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { href, path } from '../page/router.ts';
 import { Icon, type IconName } from '../parts/icon.tsx';
-import { lettersToday } from './letters-today.ts';
+import { useLettersToday } from './attention.ts';
 
 export interface ScreenLink {
   /** In the address, after the fleet. */
@@ -70,7 +70,7 @@ export function Navigation({ fleetId }: { fleetId: string }) {
       <button type="button" class="button menu-button" popovertarget="screens">
         <Icon name="menu" />
         {current?.name ?? 'Screens'}
-        {lettersToday.value > 0 && current?.part !== 'dead-letters' && <LetterCount />}
+        {current?.part !== 'dead-letters' && <LetterCount />}
       </button>
       <nav id="screens" aria-label="Screens" popover="auto" ref={menu}>
         {screenGroups.map(([group, screens]) => (
@@ -97,15 +97,17 @@ function ScreenAnchor(props: { fleetId: string; screen: ScreenLink; isCurrent: b
     <a href={href(part === '' ? [fleetId] : [fleetId, part])} aria-current={isCurrent ? 'page' : undefined}>
       <Icon name={icon} />
       {name}
-      {part === 'dead-letters' && lettersToday.value > 0 && <LetterCount />}
+      {part === 'dead-letters' && <LetterCount />}
     </a>
   );
 }
 
 function LetterCount() {
+  const letters = useLettersToday();
+  if (letters === 0) return null;
   return (
-    <span class="count" title="Dead letters of today">
-      {lettersToday.value}
+    <span class="count" title="Dead letters of the last 24 hours">
+      {letters.toLocaleString('en')}
     </span>
   );
 }

@@ -7,13 +7,15 @@ export interface ConfirmProps {
   title: string;
   /** What will be so afterwards. */
   children: ComponentChildren;
+  /** The other button, where "Cancel" would be a word of the work itself. */
+  otherwise?: string;
   work: () => Promise<unknown>;
   onClose: () => void;
   onDone: () => void;
 }
 
 /** Asks before what cannot be taken back is done. */
-export function Confirm({ title, children, work, onClose, onDone }: ConfirmProps) {
+export function Confirm({ title, children, otherwise = 'Cancel', work, onClose, onDone }: ConfirmProps) {
   const { error, isBusy, submit } = useSubmit();
   const confirm = async (): Promise<void> => {
     if (!(await submit(work))) return;
@@ -29,7 +31,7 @@ export function Confirm({ title, children, work, onClose, onDone }: ConfirmProps
           {title}
         </button>
         <button type="button" class="button is-plain" onClick={onClose}>
-          Keep it
+          {otherwise}
         </button>
       </div>
     </Ask>

@@ -12,6 +12,8 @@ export interface ChartProps {
   /** What the chart spans, to the last point or to now. */
   windowSeconds: number;
   height?: number;
+  /** Each value is a mean since the point before: drawn level over that time, not as a way from one to the next. */
+  isStepped?: boolean;
   /** The axis begins at 0: what is drawn is a rate or a duration. */
   isFromZero?: boolean;
   format?: (value: number) => string;
@@ -44,8 +46,8 @@ function timeLabel(seconds: number, windowSeconds: number): string {
   return `${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
-function optionsOf(element: Element, props: ChartProps): uPlot.Options {
-  const { height = 104, range, format, windowSeconds, isFromZero = false } = props;
+function optionsOf(shape: typeof uPlot, element: Element, props: ChartProps): uPlot.Options {
+  const { height = 104, range, format, windowSeconds, isFromZero = false, isStepped = false } = props;
   const accent = colourOf(element, '--accent');
   const axis = {
     stroke: colourOf(element, '--ink-faint'),
@@ -86,6 +88,7 @@ function optionsOf(element: Element, props: ChartProps): uPlot.Options {
         width: 1.5,
         points: { show: isSparse, size: 4, fill: accent },
         fill: colourOf(element, '--accent-soft'),
+        ...(isStepped && shape.paths.stepped && { paths: shape.paths.stepped({ align: -1, alignGaps: -1 }) }),
       },
       ...(range ? [faint, faint] : []),
     ],
@@ -119,7 +122,7 @@ export function Chart(props: ChartProps) {
   useEffect(() => {
     const element = place.current;
     if (shape === undefined || element === null) return;
-    plot.current = new shape(optionsOf(element, props), dataOf(props), element);
+    plot.current = new shape(optionsOf(shape, element, props), dataOf(props), element);
     const observer = new ResizeObserver(() =>
       plot.current?.setSize({ width: element.clientWidth, height: props.height ?? 104 }),
     );

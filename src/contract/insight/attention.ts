@@ -5,6 +5,7 @@ const kind = wordOf([
   'server',
   'dead_letters',
   'stuck_mailboxes',
+  'never_answers',
   'action_held',
   'action_behind',
   'action_lost',
@@ -19,6 +20,7 @@ const kind = wordOf([
 const attentionItem = Type.Object({
   kind,
   name: nullable('string', { description: 'The action, forwarder or consumer.' }),
+  device_id: nullable('string', { description: 'The device, if it is about one.' }),
   count: nullable('integer', { description: 'How many there are, where they are counted.' }),
   sentence: Type.String(),
 });

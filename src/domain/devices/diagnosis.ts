@@ -6,7 +6,7 @@ import type { Refusal } from './refusals.ts';
 /** Refusals within this time say what is wrong now. */
 const recentMs = 3_600_000;
 /** A mail may wait so long for a device that works. */
-const patienceMs = 60_000;
+export const patienceMs = 60_000;
 /** A mail may be in the hands of a device that works for so long. */
 const workMs = 600_000;
 /** Fetches of the head without an answer, and requeues of every mail, that are no coincidence. */
@@ -151,12 +151,21 @@ function requeuesAll({ mails, mailboxSize }: DiagnosisInput): string | undefined
 
 function neverAnswers({ mails: [head], state, waitingSinceMs, nowMs }: DiagnosisInput): string | undefined {
   if (head === undefined || head.fetchCount === 0 || head.requeueCount > 0) return undefined;
+  const vain = fetchedInVain(head, nowMs);
+  if (vain !== undefined) return `Fetches ${vain}.`;
   const firstMs = head.firstFetchedAtMs ?? waitingSinceMs ?? nowMs;
-  if (head.fetchCount >= fetchesMin && nowMs - firstMs >= patienceMs) {
-    return `Fetches ${head.name} again and again (${head.fetchCount} times, first ${ago(firstMs, nowMs)}) and never answers.`;
-  }
   if (state === 'offline' || nowMs - firstMs < workMs) return undefined;
   return `Calls, and has ${head.name} in hand since ${ago(firstMs, nowMs)}, without an answer: has what works on it failed?`;
+}
+
+/** Says how a mail is fetched again and again without an answer, as in "the device fetches …"; undefined if it is not. */
+export function fetchedInVain(
+  { name, fetchCount, firstFetchedAtMs, requeueCount }: DiagnosisInput['mails'][number],
+  nowMs: number,
+): string | undefined {
+  if (fetchCount < fetchesMin || requeueCount > 0 || firstFetchedAtMs === undefined) return undefined;
+  if (nowMs - firstFetchedAtMs < patienceMs) return undefined;
+  return `${name} again and again (${fetchCount} times, first ${ago(firstFetchedAtMs, nowMs)}) and never answers`;
 }
 
 function neverFetches(input: DiagnosisInput): string | undefined {

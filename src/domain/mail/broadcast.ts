@@ -31,6 +31,7 @@ export interface BroadcastMail {
   mailId: Buffer;
   /** `unknown`: the mail went with its device, or its receipt is no longer retained. */
   state: Receipt['state'] | 'unknown';
+  fetchCount: number;
 }
 
 /** Sends to each device in turn, and sums up what came of it. */

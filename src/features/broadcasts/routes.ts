@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { bodyTextOf, documentBytesMax } from '../../admin-api/request/bodies.ts';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import { describeDevices } from '../../admin-api/request/device-state.ts';
 import {
   idempotencyHeaders,
   idempotencyOf,
@@ -26,6 +27,7 @@ import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
 import { emptyPayload, isEmpty } from '../../declarations/schemas/payload.ts';
+import type { DeviceStatus } from '../../domain/devices/device.ts';
 import { broadcastKeyOf } from './control.ts';
 import { BroadcastOutcomes } from './outcomes.ts';
 import type { BroadcastStatus, BroadcastTarget } from './service.ts';
@@ -207,6 +209,14 @@ const showBroadcast =
     return describe(await broadcasts.get(fleetId, params.broadcast_id), hold.isHeld);
   };
 
+/** Reads the devices of a page, in its order. */
+function statusesOf(
+  { shards }: AdminContext,
+  devices: readonly DeviceKey[],
+): Promise<(DeviceStatus | undefined)[]> {
+  return Promise.all(devices.map((device) => shards.of(device).devices.get(device)));
+}
+
 const listingRefusals = {
   summary: 'List the refusals of a broadcast',
   description: 'Devices that did not get the mail, by id, up to broadcastRefusalsMax of them.',
@@ -219,11 +229,23 @@ const listingRefusals = {
 };
 
 const listRefusals =
-  ({ registry, broadcasts }: AdminContext): Handler<typeof listingRefusals> =>
+  (context: AdminContext): Handler<typeof listingRefusals> =>
   async ({ params, query: { after, limit } }) => {
+    const { broadcasts, registry } = context;
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const { items, next } = await broadcasts.refusals(fleetId, params.broadcast_id, after, limit);
-    return { items: items.map(({ deviceId, reason }) => ({ device_id: deviceId, reason })), next };
+    const statuses = await statusesOf(
+      context,
+      items.map(({ deviceId }) => deviceKeyOf(fleetId, deviceId)),
+    );
+    return {
+      items: items.map(({ deviceId, reason }, index) => ({
+        device_id: deviceId,
+        name: statuses[index]?.name ?? null,
+        reason,
+      })),
+      next,
+    };
   };
 
 const listingMails = {
@@ -236,17 +258,33 @@ const listingMails = {
 };
 
 const listMails =
-  ({ registry, broadcasts }: AdminContext, outcomes: BroadcastOutcomes): Handler<typeof listingMails> =>
+  (context: AdminContext, outcomes: BroadcastOutcomes): Handler<typeof listingMails> =>
   async ({ params, query: { state = broadcastMailStates, after, limit } }) => {
-    const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    const { broadcasts, registry } = context;
+    const { fleet } = registry.fleet(params.fleet_id);
+    const fleetId = fleet.fleetId;
     const [, id] = broadcastKeyOf(fleetId, params.broadcast_id);
     await broadcasts.get(fleetId, params.broadcast_id);
     const { items, next } = await outcomes.list(id, new Set(state), deviceKeyOf(fleetId, after), limit);
+    const statuses = await statusesOf(
+      context,
+      items.map(({ device }) => device),
+    );
+    const known = statuses.flatMap((status) => status ?? []);
+    const described = await describeDevices(context, fleet, known);
+    const devices = new Map(
+      described.map(({ device_id, name, enabled, state, last_seen }) => [
+        device_id,
+        { name, enabled, state, last_seen },
+      ]),
+    );
     return {
-      items: items.map(({ device, mailId, state: reached }) => ({
+      items: items.map(({ device, mailId, state: reached, fetchCount }) => ({
         device_id: deviceIdOf(device),
         mail_id: formatUuid(mailId),
         state: reached,
+        fetch_count: fetchCount,
+        device: devices.get(deviceIdOf(device)) ?? null,
       })),
       next: next === null ? null : deviceIdOf(next as DeviceKey),
     };

@@ -1,5 +1,7 @@
 import { uuidv7 } from 'uuidv7';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { BroadcastMailDocument } from '../../../src/contract/broadcast.ts';
+import type { ListDocument } from '../../../src/contract/document.ts';
 import { Broadcasts, importDevices, mailboxSizes } from '../../harness/broadcast.ts';
 import { createFleet, type TestFleet } from '../../harness/device.ts';
 import { expectError } from '../../harness/routes.ts';
@@ -63,8 +65,8 @@ it('a list gets it once each, and its sender is told of every device that does n
   expect(done).toMatchObject({ reasons: { mailbox_full: 1, device_not_found: 1 } });
   expect(await broadcasts.refusals(put.broadcast_id)).toEqual(
     [
-      { device_id: full.deviceId, reason: 'mailbox_full' },
-      { device_id: 'NOBODY0001', reason: 'device_not_found' },
+      { device_id: full.deviceId, name: '', reason: 'mailbox_full' },
+      { device_id: 'NOBODY0001', name: null, reason: 'device_not_found' },
     ].sort((a, b) => (a.device_id < b.device_id ? -1 : 1)),
   );
   expect(await first.mails()).toMatchObject([{ name: 'note', payload: { a: 1 } }]);
@@ -324,13 +326,18 @@ it('tells what became of it: counts by state, and each device with its mail', as
   const counts = { acked: 1, rejected: 1, queued: 3, unknown: 1 };
   const none = { delayed: 0, expired: 0, withdrawn: 0, over_requeued: 0, mailbox_full: 0 };
   expect((await server.admin('GET', `${path}/outcomes`)).body).toEqual({ ...none, ...counts });
-  const { body } = await server.admin<{ items: { device_id: string; state: string }[]; next: string }>(
+  const { body } = await server.admin<ListDocument<BroadcastMailDocument>>(
     'GET',
     `${path}/mails?state=queued&state=rejected`,
   );
   const ids = [...waits, rejects].map((device) => device?.deviceId).sort();
   expect(body.items.map(({ device_id }) => device_id)).toEqual(ids);
   expect(body.next).toBeNull();
+  const device = { name: '', enabled: true, state: 'offline', last_seen: null };
+  const waiting = body.items.find(({ device_id }) => device_id === waits[0]?.deviceId);
+  expect(waiting).toMatchObject({ state: 'queued', fetch_count: 0, device });
+  const { body: gone } = await server.admin('GET', `${path}/mails?state=unknown`);
+  expect(gone).toMatchObject({ items: [{ device_id: deleted?.deviceId, fetch_count: 0, device: null }] });
   const seen: string[] = [];
   for (let after: string | null = ''; after !== null; ) {
     type Mails = { items: { device_id: string }[]; next: string | null };

@@ -100,6 +100,12 @@ describe.each(engines)('broadcasts on $name', (engine) => {
     await settle(2, 'requeue');
     await store.shard.devices.delete(devices[3] as DeviceKey);
     expect(await statesOf(one)).toEqual(['acked', 'rejected', 'queued', 'unknown', 'queued']);
+    const fetches = [{ mailId: mails[4]?.mailId ?? Buffer.alloc(16), count: 3, firstMs: Date.now() }];
+    const seen = { device: devices[4] as DeviceKey, lastSeenMs: Date.now(), address: undefined, fetches };
+    await store.shard.devices.noteActivity([seen]);
+    const fetchCounts = async () =>
+      (await store.shard.mail.ofBroadcast(one, '', 100)).items.map(({ fetchCount }) => fetchCount);
+    await expect.poll(fetchCounts).toEqual([0, 0, 0, 0, 3]);
     const pages: string[][] = [];
     for (let after: string | null = ''; after !== null; ) {
       const page: Page<BroadcastMail> = await store.elsewhere.mail.ofBroadcast(one, after, 2);

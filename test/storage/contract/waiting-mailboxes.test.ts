@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DeviceCounts } from '../../../src/admin-api/insight/device-counts.ts';
+import { attentionToMailboxes } from '../../../src/admin-api/insight/stuck.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../src/core/identity.ts';
 import { formatUuid } from '../../../src/core/uuid.ts';
 import type { CountStep, DeviceFilter, FoundDevices } from '../../../src/domain/devices/device-query.ts';
@@ -223,5 +225,49 @@ describe.each(engines)('mailboxes that wait on $name', (engine) => {
       ),
       { numRuns: 12, endOnFailure: true },
     );
+  });
+
+  it('an operator is told of few by name, of many the number, and of a device that fetches in vain before that', async () => {
+    const devices = ['A', 'B', 'C', 'D'].map((letter) => deviceKeyOf(fleetId, letter.repeat(10)));
+    const [first, ...others] = devices as [DeviceKey, ...DeviceKey[]];
+    await store.shard.devices.create(devices.map((one) => ({ ...newDevice(one), name: 'Pump\u202e' })));
+    const all = [store.shard];
+    const told = (afterSeconds: number) =>
+      attentionToMailboxes({ of: () => store.shard, all }, new DeviceCounts(all), {
+        fleetId,
+        stuckSeconds: 600,
+        nowMs: Date.now() + afterSeconds * 1_000,
+      });
+    expect(await told(3_600)).toEqual([]);
+    const [mailId = Buffer.alloc(16)] = await store.sendMany(first, 1);
+    const waits = { kind: 'stuck_mailboxes', name: null, device_id: 'AAAAAAAAAA', count: 1 };
+    await expect.poll(() => told(3_605), soon).toMatchObject([waits]);
+    const sentence = (await told(3_605))[0]?.sentence;
+    expect(sentence).toMatch(
+      /^AAAAAAAAAA \(Pump\ufffd\) has had \S+ at the head of its mailbox for 1 h: never fetched, the device has never called\.$/,
+    );
+    const nowMs = Date.now();
+    const fetches = [{ mailId, count: 5, firstMs: nowMs }];
+    await store.shard.devices.noteActivity([
+      { device: first, lastSeenMs: nowMs, address: undefined, fetches },
+    ]);
+    const vain = { kind: 'never_answers', name: null, device_id: 'AAAAAAAAAA', count: null };
+    await expect.poll(() => told(90), soon).toMatchObject([vain]);
+    const [early] = await told(185);
+    expect(early?.sentence).toMatch(
+      / fetches \S+ again and again \(5 times, first 3 min ago\) and never answers\.$/,
+    );
+    expect((await told(7_205)).map((item) => item.sentence)).toEqual([
+      expect.stringMatching(/ for 2 h: fetched 5 times, never answered\.$/),
+    ]);
+    await aMoment();
+    for (const one of others) await store.sendMany(one, 1);
+    const many = { kind: 'stuck_mailboxes', name: null, device_id: null, count: 4 };
+    await expect.poll(() => told(3_605), soon).toMatchObject([many]);
+    const ofAll = (await told(3_605))[0]?.sentence;
+    expect(ofAll).toMatch(
+      /^4 mailboxes have had .* more than 10 min; the longest is A{10} .* for 1 h: fetched 5 times, never answered\.$/,
+    );
+    expect(await told(30)).toEqual([]);
   });
 });

@@ -103,7 +103,11 @@ async function listMails(
     options,
     definedOf({ state }),
   );
-  print(options, list, listText(list, ['device_id', 'state', 'mail_id'], 'There are no such mails.'));
+  print(
+    options,
+    list,
+    listText(list, ['device_id', 'state', 'fetch_count', 'mail_id'], 'There are no such mails.'),
+  );
 }
 
 async function listRefusals(id: string, options: FleetOptions & ListOptions): Promise<void> {

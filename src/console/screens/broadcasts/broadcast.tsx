@@ -105,6 +105,7 @@ function BroadcastHead(props: { fleetId: string; path: string; resource: Resourc
       {asked === 'cancel' && (
         <Confirm
           title="Cancel the broadcast"
+          otherwise="Let it go on"
           work={() => call('POST', `${path}/cancel`, { body: {} })}
           onClose={() => setAsked(undefined)}
           onDone={refresh}

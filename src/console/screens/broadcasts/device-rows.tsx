@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ListDocument } from '../../../contract/document.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 
@@ -17,6 +18,8 @@ export interface DeviceRowsProps<T> {
   everySeconds: number | undefined;
   /** Where a row leads, after the fleet, and what it says. */
   placeOf(item: T): readonly string[];
+  /** Of the device; null if there is none any more. */
+  nameOf(item: T): string | null;
   textOf(item: T): string;
   /** Prints all of them. */
   command: string;
@@ -24,7 +27,7 @@ export interface DeviceRowsProps<T> {
 
 /** A list of devices, of which more are read when they are asked for. */
 export function DeviceRows<T extends { device_id: string }>(props: DeviceRowsProps<T>) {
-  const { fleetId, path, filter = {}, everySeconds, placeOf, textOf, command } = props;
+  const { fleetId, path, filter = {}, everySeconds, placeOf, nameOf, textOf, command } = props;
   const [limit, setLimit] = useState(100);
   const list = useResource(
     `${path}?${limit}&${new URLSearchParams(filter)}`,
@@ -41,6 +44,9 @@ export function DeviceRows<T extends { device_id: string }>(props: DeviceRowsPro
               <li key={item.device_id}>
                 <a class="row" href={href([fleetId, ...placeOf(item)])}>
                   <code>{item.device_id}</code>
+                  <span class="cut">
+                    <Untrusted text={nameOf(item) ?? ''} lengthMax={80} />
+                  </span>
                   <span class="end small">{textOf(item)}</span>
                 </a>
               </li>

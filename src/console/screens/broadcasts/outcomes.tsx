@@ -7,6 +7,7 @@ import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { DeviceRows } from './device-rows.tsx';
 import type { OfBroadcastProps } from './refusals.tsx';
+import { whyOf } from './why.ts';
 
 type State = BroadcastMailDocument['state'];
 
@@ -63,7 +64,8 @@ export function Outcomes({ fleetId, path, broadcast }: OfBroadcastProps) {
                       filter={{ state: shown }}
                       everySeconds={everySeconds}
                       placeOf={({ device_id, mail_id }) => ['devices', device_id, 'mail', mail_id]}
-                      textOf={({ state }) => sentences[state]}
+                      nameOf={({ device }) => device?.name ?? null}
+                      textOf={whyOf}
                       command={`fleetpost broadcast mails ${broadcast.broadcast_id} --state ${shown} --fleet ${fleetId}`}
                     />
                   </>

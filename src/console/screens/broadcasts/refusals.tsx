@@ -33,16 +33,24 @@ export function BroadcastRefusalList({ fleetId, path, broadcast }: OfBroadcastPr
               </>
             ))}
           </dl>
-          <DeviceRows<BroadcastRefusalDocument>
-            fleetId={fleetId}
-            path={`${path}/refusals`}
-            everySeconds={broadcast.ended_at === null ? 5 : undefined}
-            placeOf={({ device_id }) => ['devices', device_id]}
-            textOf={({ reason }) => sentences[reason]}
-            command={`fleetpost broadcast refusals ${broadcast.broadcast_id} --fleet ${fleetId}`}
-          />
+          <RefusedDevices fleetId={fleetId} path={path} broadcast={broadcast} />
         </>
       )}
     </Section>
+  );
+}
+
+/** The devices that did not get the mail, each with its reason. */
+export function RefusedDevices({ fleetId, path, broadcast }: OfBroadcastProps) {
+  return (
+    <DeviceRows<BroadcastRefusalDocument>
+      fleetId={fleetId}
+      path={`${path}/refusals`}
+      everySeconds={broadcast.ended_at === null ? 5 : undefined}
+      placeOf={({ device_id }) => ['devices', device_id]}
+      nameOf={({ name }) => name}
+      textOf={({ reason }) => sentences[reason]}
+      command={`fleetpost broadcast refusals ${broadcast.broadcast_id} --fleet ${fleetId}`}
+    />
   );
 }

@@ -1,6 +1,7 @@
-import { useState } from 'preact/hooks';
+import { useContext, useState } from 'preact/hooks';
 import type { DeadLetterDocument, LetterFilter } from '../../../contract/dead-letter.ts';
 import type { ListDocument } from '../../../contract/document.ts';
+import { AttentionContext } from '../../around/attention.ts';
 import { Head } from '../../frame.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { useRowCursor } from '../../lists/row-cursor.ts';
@@ -55,6 +56,7 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
       signal,
     }),
   );
+  const attention = useContext(AttentionContext);
   const [asked, setAsked] = useState<{ verb: 'replay' | 'drop'; letters: Letters } | undefined>();
   const isEmpty = list.value?.items.length === 0;
   const askAll = (verb: 'replay' | 'drop') => () => setAsked({ verb, letters: { filter } });
@@ -99,7 +101,10 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
           fleetId={fleetId}
           {...asked}
           onClose={() => setAsked(undefined)}
-          onDone={list.refresh}
+          onDone={() => {
+            list.refresh();
+            attention?.refresh();
+          }}
         />
       )}
     </>

@@ -14,9 +14,10 @@ const states = ['connected', 'active', 'offline'];
 
 export const queryWords = 'tag: state: name: id: enabled: seen< seen> waiting>';
 
-/** Whether the whole text is the id of a device, which opens it. */
-export function isDeviceId(text: string): boolean {
-  return deviceIdPattern.test(text.trim());
+/** Whether the whole text is the id of a device as generated ones are, which opens it: other letters may be a name. */
+export function isPlainDeviceId(text: string): boolean {
+  const word = text.trim();
+  return deviceIdPattern.test(word) && word === word.toUpperCase();
 }
 
 /** Words of a query; one in double quotes may hold spaces: `name:"Lamp 4"`. */
@@ -42,10 +43,10 @@ export function parseDeviceQuery(text: string): ParsedQuery {
   return query;
 }
 
-/** The whole text as the beginning of an id, if it can be one: what finds no name may find an id. */
+/** The whole text as the beginning of an id, or all of one, if it can be that. */
 export function asIdPrefix(text: string): string | undefined {
-  const word = text.trim();
-  return /^[A-Za-z0-9]{1,9}$/.test(word) ? word : undefined;
+  const [, word] = /^\s*(?:id:)?([A-Za-z0-9]{1,10})\s*$/.exec(text) ?? [];
+  return word;
 }
 
 function takeName({ filter, flags }: ParsedQuery, value: string): string | undefined {

@@ -1,3 +1,4 @@
+import type { TargetedMouseEvent } from 'preact';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import { SelectPage, SelectRow, useToggle } from '../../lists/selection.tsx';
 import { href } from '../../page/router.ts';
@@ -68,13 +69,17 @@ function Row({ fleetId, device, isSelected, isCurrent, onToggle }: RowProps) {
   const { device_id, name, tags, mailbox_size, waiting_since, last_seen, last_address } = device;
   const target = href([fleetId, 'devices', device_id]);
   return (
-    <tr class={isSelected ? 'is-selected' : undefined} data-cursor={isCurrent ? '' : undefined}>
+    <tr
+      class={isSelected ? 'opens is-selected' : 'opens'}
+      data-cursor={isCurrent ? '' : undefined}
+      onClick={openRow}
+    >
       <SelectRow label={device_id} isSelected={isSelected} onToggle={onToggle} />
       <td>
         <StateMark device={device} />
       </td>
       <td>
-        <a href={target} class="mono">
+        <a href={target} class="mono" data-opens>
           {device_id}
         </a>
       </td>
@@ -92,6 +97,19 @@ function Row({ fleetId, device, isSelected, isCurrent, onToggle }: RowProps) {
       <td class="soft less mono small">{last_address}</td>
     </tr>
   );
+}
+
+/**
+ * A click beside the box and the links of a row is one on its link, in a tab of its own with the keys for that. Keys and
+ * screen readers have the link itself.
+ */
+function openRow(event: TargetedMouseEvent<HTMLTableRowElement>): void {
+  const { target, currentTarget, ctrlKey, metaKey, shiftKey } = event;
+  if (shiftKey || (target instanceof Element && target.closest('a, .check') !== null)) return;
+  // Whoever marks a text to copy it does not mean to leave.
+  if (getSelection()?.type === 'Range') return;
+  const click = new MouseEvent('click', { bubbles: true, cancelable: true, ctrlKey, metaKey });
+  currentTarget.querySelector('a[data-opens]')?.dispatchEvent(click);
 }
 
 const shownTagsMax = 3;

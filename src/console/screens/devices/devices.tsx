@@ -17,6 +17,7 @@ import { Bulk } from './bulk.tsx';
 import { asIdPrefix, parseDeviceQuery } from './device-query.ts';
 import { DeviceTable } from './device-table.tsx';
 import { Export } from './export.tsx';
+import { devicesOfIds, spellingsOf } from './find-id.ts';
 import { Import } from './import.tsx';
 import { NewDeviceDrawer } from './new-device.tsx';
 import { QueryBar } from './query-bar.tsx';
@@ -24,7 +25,23 @@ import { QueryBar } from './query-bar.tsx';
 const pageDevices = 100;
 const everySeconds = 15;
 
-/** The page of devices that the address asks for; what is the beginning of no name but of an id finds those. */
+/** Where the text leads if it is an id, or, where no device fits it as it stands, the beginning of ids. */
+async function targetOfId(
+  fleetId: string,
+  text: string,
+  isEmpty: boolean,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const word = asIdPrefix(text);
+  if (word === undefined || !(isEmpty || word.length === 10)) return undefined;
+  const [device] = await devicesOfIds(fleetId, spellingsOf(word), 1, signal);
+  if (device === undefined) return undefined;
+  const { device_id } = device;
+  if (device_id.length === word.length) return href([fleetId, 'devices', device_id]);
+  return href([fleetId, 'devices'], { q: `id:${device_id.slice(0, word.length)}` });
+}
+
+/** The page of devices that the address asks for, or the way to what its text is the id of. */
 function useDevicePage(fleetId: string, path: string): Resource<ListDocument<DeviceDocument>> {
   const text = search.value.get('q') ?? '';
   const after = search.value.get('after') ?? '';
@@ -35,10 +52,9 @@ function useDevicePage(fleetId: string, path: string): Resource<ListDocument<Dev
     problems.length > 0 ? undefined : `${path}?${text}&${after}`,
     async (signal) => {
       const page = await read({ ...filter, after, limit: pageDevices }, signal);
-      const id = page.items.length > 0 || after !== '' ? undefined : asIdPrefix(text);
-      if (id !== undefined && (await read({ id_prefix: id, limit: 1 }, signal)).items.length > 0) {
-        go(href([fleetId, 'devices'], { q: `id:${id}` }), { replace: true });
-      }
+      if (after !== '') return page;
+      const target = await targetOfId(fleetId, text, page.items.length === 0, signal);
+      if (target !== undefined) go(target, { replace: true });
       return page;
     },
     everySeconds,

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../page/keys.ts';
 import { go, href } from '../../page/router.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { isDeviceId } from './device-query.ts';
+import { isPlainDeviceId } from './device-query.ts';
 
 export interface QueryBarProps {
   fleetId: string;
@@ -22,7 +22,7 @@ export function QueryBar({ fleetId, text, isLarge = false }: QueryBarProps) {
   const submit = (event: Event): void => {
     event.preventDefault();
     const words = typed.trim();
-    if (isDeviceId(words)) go(href([fleetId, 'devices', words]));
+    if (isPlainDeviceId(words)) go(href([fleetId, 'devices', words]));
     else go(href([fleetId, 'devices'], { q: words }));
   };
   return (

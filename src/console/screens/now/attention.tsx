@@ -1,23 +1,24 @@
-import { useEffect } from 'preact/hooks';
-import type { AttentionDocument, AttentionItem } from '../../../contract/insight/attention.ts';
-import { lettersToday } from '../../around/letters-today.ts';
+import { useContext } from 'preact/hooks';
+import type { AttentionItem } from '../../../contract/insight/attention.ts';
+import { AttentionContext } from '../../around/attention.ts';
 import { Section } from '../../frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { ReadNote } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
 import { exactSpanText } from '../../server/clock.ts';
-import { useResource } from '../../server/resource.ts';
-
-const everySeconds = 5;
 
 /** Kinds that end in one of these have lost something, or stand still. */
 const badKinds = /^(server|dead_letters|stuck_mailboxes)$|_(held|lost|dead_letters)$/;
 
 /** Where an item is looked at; undefined: it is of the server, whose reasons say what to do. */
-function targetOf(fleetId: string, { kind, name }: AttentionItem, stuckSeconds: number): string | undefined {
+function targetOf(
+  fleetId: string,
+  { kind, name, device_id }: AttentionItem,
+  stuckSeconds: number,
+): string | undefined {
+  if (device_id !== null) return href([fleetId, 'devices', device_id]);
   if (kind === 'dead_letters') return href([fleetId, 'dead-letters'], { since: '1d' });
   if (kind === 'stuck_mailboxes')
     return href([fleetId, 'devices'], { q: `waiting>${exactSpanText(stuckSeconds)}` });
@@ -29,16 +30,8 @@ function targetOf(fleetId: string, { kind, name }: AttentionItem, stuckSeconds: 
 
 /** What an operator of the fleet should look at, each a link to where it is. */
 export function Attention({ fleetId }: { fleetId: string }) {
-  const path = `/fleets/${fleetId}/attention`;
-  const attention = useResource(
-    path,
-    (signal) => call<AttentionDocument>('GET', path, { signal }),
-    everySeconds,
-  );
-  const letters = attention.value?.items.find(({ kind }) => kind === 'dead_letters')?.count ?? 0;
-  useEffect(() => {
-    lettersToday.value = letters;
-  }, [letters]);
+  const attention = useContext(AttentionContext);
+  if (attention === undefined) return null;
   return (
     <Section
       title="Needs attention"
@@ -51,7 +44,7 @@ export function Attention({ fleetId }: { fleetId: string }) {
           ) : (
             <ul class="list">
               {items.map((item) => (
-                <li key={item.kind + item.name}>
+                <li key={`${item.kind} ${item.name} ${item.device_id}`}>
                   <Item fleetId={fleetId} item={item} stuckSeconds={stuck_seconds} />
                 </li>
               ))}

@@ -58,6 +58,7 @@ function PulseCharts() {
           values={values}
           format={format}
           isFromZero
+          isStepped
           height={84}
           windowSeconds={300}
         />

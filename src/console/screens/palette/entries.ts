@@ -2,6 +2,8 @@ import { screenGroups } from '../../around/navigation.tsx';
 import { go, href, path } from '../../page/router.ts';
 import { shownText } from '../../parts/untrusted.tsx';
 import { logOut, may } from '../../session/session.ts';
+import { isPlainDeviceId } from '../devices/device-query.ts';
+import { spellingsOf } from '../devices/find-id.ts';
 import { sendTo } from '../send/send-to.ts';
 
 /** Something to go to or to do. */
@@ -103,14 +105,23 @@ function nameOf(button: HTMLElement): string {
   return (copy.textContent ?? '').trim().replace(/\s+/g, ' ').slice(0, 80);
 }
 
-/** What an exact id leads to: a device at once, a mail by its device. */
-export function entriesOfId(fleetId: string, text: string): PaletteEntry[] {
+/** What an exact id leads to: a device at once, in small letters the one of `found` that is meant; a mail by its device. */
+export function entriesOfId(
+  fleetId: string,
+  text: string,
+  found: readonly { device_id: string; name: string }[],
+): PaletteEntry[] {
   const words = text.trim().split(/[\s/]+/);
   const [first = '', second = ''] =
     words.length > 2 ? words.filter((word) => deviceId.test(word) || uuid.test(word)) : words;
   if (deviceId.test(first) && second === '') {
-    const run = (): void => go(href([fleetId, 'devices', first]));
-    return [{ key: 'device', group: 'Devices', name: first, note: 'open this id', run }];
+    const meant = found.find(({ device_id }) => spellingsOf(first).includes(device_id));
+    if (meant !== undefined) return [deviceEntry(fleetId, meant)];
+    // Until it is known how the id is written, the list of devices finds that out.
+    const target = isPlainDeviceId(first)
+      ? href([fleetId, 'devices', first])
+      : href([fleetId, 'devices'], { q: first });
+    return [{ key: 'device', group: 'Devices', name: first, note: 'open this id', run: () => go(target) }];
   }
   const mail = uuid.test(second) ? second : uuid.test(first) ? first : undefined;
   if (mail === undefined) return [];

@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import type { ListDocument } from '../../../contract/document.ts';
-import { call, type Query } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
+import { devicesOfIds, spellingsOf } from '../devices/find-id.ts';
 
 /** Pause in typing after which it is looked for. */
 const pauseMs = 150;
@@ -18,19 +19,16 @@ export function useFoundDevices(fleetId: string, text: string): readonly DeviceD
     if (wanted.length < 2 || wanted.length > 255) return;
     const stopping = new AbortController();
     const look = async (): Promise<void> => {
-      const ask = (query: Query): Promise<ListDocument<DeviceDocument>> =>
-        call('GET', `/fleets/${fleetId}/devices`, {
-          query: { ...query, limit: devicesMax },
-          signal: stopping.signal,
-        });
+      const { signal } = stopping;
       const isId = /^[A-Za-z0-9]{1,10}$/.test(wanted);
-      const pages = await Promise.all([
-        isId ? ask({ id_prefix: wanted }) : undefined,
-        // Most ids are in capitals, and who types has his hands on small letters.
-        isId && wanted !== wanted.toUpperCase() ? ask({ id_prefix: wanted.toUpperCase() }) : undefined,
-        ask({ name_prefix: wanted }),
+      const [byId, byName] = await Promise.all([
+        isId ? devicesOfIds(fleetId, spellingsOf(wanted), devicesMax, signal) : [],
+        call<ListDocument<DeviceDocument>>('GET', `/fleets/${fleetId}/devices`, {
+          query: { name_prefix: wanted, limit: devicesMax },
+          signal,
+        }),
       ]);
-      const devices = new Map(pages.flatMap((page) => page?.items ?? []).map((one) => [one.device_id, one]));
+      const devices = new Map([...byId, ...byName.items].map((one) => [one.device_id, one]));
       setFound({ text: wanted, devices: [...devices.values()].slice(0, devicesMax) });
     };
     // What cannot be read now is not found; the screens say why.

@@ -19,7 +19,7 @@ export function Palette({ fleetId }: { fleetId: string }) {
   const [cursor, setCursor] = useState(0);
   const devices = useFoundDevices(fleetId, text);
   const standing = useMemo(() => [...entriesOfScreen(), ...standingEntries(fleetId)], [fleetId]);
-  const exact = entriesOfId(fleetId, text);
+  const exact = entriesOfId(fleetId, text, devices);
   const found = devices.filter(({ device_id }) => device_id !== exact[0]?.name);
   const entries = [...exact, ...fitting(standing, text), ...found.map((one) => deviceEntry(fleetId, one))];
   const at = Math.min(cursor, entries.length - 1);

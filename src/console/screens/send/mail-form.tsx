@@ -30,30 +30,6 @@ export function MailForm({ fleetId, draft, isToDevice, errors, onChange, onSend 
     <div class="stack" onKeyDown={onKey}>
       {isToDevice && <To fleetId={fleetId} deviceId={draft.deviceId} onChange={onChange} />}
       <NameAndPayload fleetId={fleetId} draft={draft} errors={errors} onChange={onChange} />
-      <div class="pair">
-        <div class="field">
-          <label for="mail-ttl">Lives for</label>
-          <input
-            id="mail-ttl"
-            class="input"
-            placeholder="the fleet’s span"
-            value={draft.ttl}
-            onInput={({ currentTarget }) => onChange({ ttl: currentTarget.value })}
-          />
-          <span class="hint">like 90min, 12h, 7d</span>
-        </div>
-        <div class="field">
-          <label for="mail-at">Deliver at</label>
-          <input
-            id="mail-at"
-            class="input"
-            type="datetime-local"
-            value={draft.deliverAt}
-            onInput={({ currentTarget }) => onChange({ deliverAt: currentTarget.value })}
-          />
-          <span class="hint">empty: now</span>
-        </div>
-      </div>
     </div>
   );
 }
@@ -78,17 +54,49 @@ function To(props: { fleetId: string; deviceId: string; onChange: MailFormProps[
         autocomplete="off"
         onInput={({ currentTarget }) => onChange({ deviceId: currentTarget.value.trim() })}
       />
-      {value && (
-        <span class="hint">
-          <Untrusted text={value.name} lengthMax={60} /> {value.enabled ? value.state : 'disabled'},{' '}
-          {value.mailbox_size} in its mailbox
-        </span>
-      )}
-      {error && <span class="wrong">{error.message}</span>}
+      <span class={`hint is-line ${error ? 'wrong' : ''}`} role="status">
+        {value && (
+          <>
+            {value.enabled ? value.state : 'disabled'}, {value.mailbox_size} in its mailbox{' '}
+            <Untrusted text={value.name} lengthMax={60} />
+          </>
+        )}
+        {error?.message}
+      </span>
     </div>
   );
 }
 
+function Times({ draft, onChange }: Pick<MailFormProps, 'draft' | 'onChange'>) {
+  return (
+    <div class="pair">
+      <div class="field">
+        <label for="mail-ttl">Lives for</label>
+        <input
+          id="mail-ttl"
+          class="input"
+          placeholder="the fleet’s span"
+          value={draft.ttl}
+          onInput={({ currentTarget }) => onChange({ ttl: currentTarget.value })}
+        />
+        <span class="hint">like 90min, 12h, 7d</span>
+      </div>
+      <div class="field">
+        <label for="mail-at">Deliver at</label>
+        <input
+          id="mail-at"
+          class="input"
+          type="datetime-local"
+          value={draft.deliverAt}
+          onInput={({ currentTarget }) => onChange({ deliverAt: currentTarget.value })}
+        />
+        <span class="hint">empty: now</span>
+      </div>
+    </div>
+  );
+}
+
+/** The payload is last: its schema, once it is read, changes how much room it takes. */
 function NameAndPayload(props: Pick<MailFormProps, 'fleetId' | 'draft' | 'errors' | 'onChange'>) {
   const { fleetId, draft, errors, onChange } = props;
   const schemas = useResource(`/fleets/${fleetId}/schemas`, (signal) =>
@@ -127,10 +135,11 @@ function NameAndPayload(props: Pick<MailFormProps, 'fleetId' | 'draft' | 'errors
             <option key={name} value={name} />
           ))}
         </datalist>
-        {draft.name !== '' && schemas.value && !hasSchema && (
-          <span class="hint">There is no mail schema of this name: any payload is taken.</span>
-        )}
+        <span class="hint is-line" role="status">
+          {draft.name !== '' && schemas.value && !hasSchema && 'It has no schema: any payload is taken.'}
+        </span>
       </div>
+      <Times draft={draft} onChange={onChange} />
       <div class="field">
         <div class="section-head">
           <span class="label">Payload</span>

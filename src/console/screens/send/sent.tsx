@@ -1,11 +1,9 @@
-import type { BroadcastDocument, BroadcastRefusalDocument } from '../../../contract/broadcast.ts';
-import type { ListDocument } from '../../../contract/document.ts';
+import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { SentMailDocument } from '../../../contract/mail.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
-import { call } from '../../server/client.ts';
 import { useBroadcast } from '../../server/followed-broadcast.ts';
-import { useResource } from '../../server/resource.ts';
+import { RefusedDevices } from '../broadcasts/refusals.tsx';
 import { MailLife, useReceipt } from '../mail/mail-life.tsx';
 
 export interface MailSentProps {
@@ -55,30 +53,9 @@ export function BroadcastSent({ fleetId, broadcast }: { fleetId: string; broadca
           See what becomes of it
         </a>
       </p>
-      {isEnded && refused > 0 && <BroadcastRefusals path={`${path}/refusals`} fleetId={fleetId} />}
-    </>
-  );
-}
-
-function BroadcastRefusals({ path, fleetId }: { path: string; fleetId: string }) {
-  const refusals = useResource(path, (signal) =>
-    call<ListDocument<BroadcastRefusalDocument>>('GET', path, { query: { limit: 100 }, signal }),
-  );
-  return (
-    <Loaded resource={refusals}>
-      {({ items, next }) => (
-        <ul class="list">
-          {items.map(({ device_id, reason }) => (
-            <li key={device_id}>
-              <a class="row" href={href([fleetId, 'devices', device_id])}>
-                <code>{device_id}</code>
-                <span class="end">{reason.replaceAll('_', ' ')}</span>
-              </a>
-            </li>
-          ))}
-          {next !== null && <li class="hint">and further ones</li>}
-        </ul>
+      {isEnded && refused > 0 && (
+        <RefusedDevices fleetId={fleetId} path={path} broadcast={current.value ?? broadcast} />
       )}
-    </Loaded>
+    </>
   );
 }

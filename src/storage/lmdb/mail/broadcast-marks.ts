@@ -58,6 +58,9 @@ export function broadcastsIn(table: Table, after: Uint8Array | undefined, limit:
   return found;
 }
 
+/** Of a mail that went with its device, or whose receipt is no longer retained. */
+const forgotten = { state: 'unknown', fetchCount: 0 } as const;
+
 /** The mails of a broadcast by device, after one. */
 export function mailsOfBroadcast(
   tables: Tables,
@@ -70,7 +73,8 @@ export function mailsOfBroadcast(
   const items = marks.slice(0, limit).map(({ key, value }) => {
     const device = readDevice(key, uuidBytesLength);
     const mailId = copyUuid(value);
-    return { device, mailId, state: readReceipt(tables, device, mailId)?.state ?? ('unknown' as const) };
+    const { state, fetchCount } = readReceipt(tables, device, mailId) ?? forgotten;
+    return { device, mailId, state, fetchCount };
   });
   return { items, next: marks.length > limit ? (items.at(-1)?.device ?? null) : null };
 }

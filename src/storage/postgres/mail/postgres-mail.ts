@@ -53,14 +53,16 @@ const marksFrom = `
   SELECT device, mail_id FROM broadcast_mark WHERE broadcast = $1 AND device > $2 ORDER BY device LIMIT $3`;
 /** As in `receiptOf`, the whole mailbox comes last: only mail that was requeued needs it. */
 const statesOf = `
-  SELECT coalesce(
-    (SELECT r.state FROM receipt r WHERE r.device = k.device AND r.mail_id = k.mail_id),
-    (SELECT 'queued' FROM mail m WHERE m.device = k.device AND m.sequence = k.sequence AND m.mail_id = k.mail_id),
-    (SELECT 'delayed' FROM delayed_mail d WHERE d.device = k.device AND d.mail_id = k.mail_id),
-    (SELECT 'queued' FROM mail m WHERE m.device = k.device AND m.mail_id = k.mail_id),
-    'unknown'
-  ) AS state
+  SELECT coalesce(found.state, 'unknown') AS state, coalesce(found.fetch_count, 0) AS fetch_count
   FROM unnest($1::text[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS k (device, mail_id, sequence, ordinal)
+  LEFT JOIN LATERAL (
+    SELECT state, fetch_count FROM receipt r WHERE r.device = k.device AND r.mail_id = k.mail_id
+    UNION ALL SELECT 'queued', fetch_count FROM mail m
+    WHERE m.device = k.device AND m.sequence = k.sequence AND m.mail_id = k.mail_id
+    UNION ALL SELECT 'delayed', 0 FROM delayed_mail d WHERE d.device = k.device AND d.mail_id = k.mail_id
+    UNION ALL SELECT 'queued', fetch_count FROM mail m WHERE m.device = k.device AND m.mail_id = k.mail_id
+    LIMIT 1
+  ) AS found ON true
   ORDER BY k.ordinal`;
 type FoundMail = Omit<MailRow, 'device'>;
 type HeadRow = { size: number | null } & { [C in keyof FoundMail]: FoundMail[C] | null };
@@ -182,7 +184,7 @@ export class PostgresMail extends ShardMail {
       limit + 1,
     ]);
     const page = marks.slice(0, limit);
-    const states = await this.#database.query<Pick<BroadcastMail, 'state'>>(statesOf, [
+    const states = await this.#database.query<Pick<Receipt, 'state'> & { fetch_count: number }>(statesOf, [
       page.map(({ device }) => device),
       page.map(({ mail_id }) => mail_id),
       page.map(({ mail_id }) => sequenceFrom(1, mail_id)),
@@ -192,6 +194,7 @@ export class PostgresMail extends ShardMail {
         device,
         mailId,
         state: states[index]?.state ?? 'unknown',
+        fetchCount: states[index]?.fetch_count ?? 0,
       })),
       next: marks.length > limit ? (page.at(-1)?.device ?? null) : null,
     };

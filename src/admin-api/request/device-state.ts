@@ -6,8 +6,8 @@ import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { AdminContext } from '../request/context.ts';
-import { timeTextOf } from '../request/times.ts';
+import type { AdminContext } from './context.ts';
+import { timeTextOf } from './times.ts';
 
 function activeSecondsOf(fleet: Fleet, config: AdminApiConfig): number {
   return fleet.activeSeconds ?? config.settings.current.activeSeconds;

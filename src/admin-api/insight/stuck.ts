@@ -1,0 +1,112 @@
+import type { AttentionItem } from '../../contract/insight/attention.ts';
+import { deviceIdOf } from '../../core/identity.ts';
+import { plainText } from '../../core/plain-text.ts';
+import type { DeviceStatus } from '../../domain/devices/device.ts';
+import { fetchedInVain, patienceMs } from '../../domain/devices/diagnosis.ts';
+import { durationText } from '../../domain/duration-text.ts';
+import type { Mail } from '../../domain/mail/mail.ts';
+import type { AdminContext } from '../request/context.ts';
+import { listDevices } from '../routes/device-list.ts';
+import type { DeviceCounts } from './device-counts.ts';
+
+/** Mailboxes that are looked into, those that wait longest: this is asked every few seconds. */
+const lookedMax = 8;
+/** Stuck ones that are named one by one; of more, their number and the longest. */
+const namedMax = 3;
+const nameCharactersMax = 60;
+
+interface WaitingMail {
+  status: DeviceStatus;
+  mail: Mail;
+}
+
+/**
+ * Finds mailboxes that are stuck, and, among those that wait longest, devices that fetch their head again and again
+ * without an answer, long before they count as stuck. Costs one read of an index and of a few heads.
+ */
+export async function attentionToMailboxes(
+  shards: AdminContext['shards'],
+  counts: DeviceCounts,
+  { fleetId, stuckSeconds, nowMs }: { fleetId: string; stuckSeconds: number; nowMs: number },
+): Promise<AttentionItem[]> {
+  const beforeMs = nowMs - stuckSeconds * 1_000;
+  const filter = { fleetId, waitingBeforeMs: Math.max(beforeMs, nowMs - patienceMs) };
+  const { items, next } = await listDevices(shards.all, filter, '', lookedMax);
+  const isStuck = ({ waitingSinceMs = nowMs }: DeviceStatus): boolean => waitingSinceMs < beforeMs;
+  const stuck = items.filter(isStuck);
+  // They come in the order of their waits: one that is not stuck says that there are no others.
+  const isEach = next === null || stuck.length < items.length;
+  const count = isEach ? stuck.length : Math.max(stuck.length, await counts.waiting(fleetId, beforeMs).value);
+  const headsOf = async (devices: readonly DeviceStatus[]): Promise<WaitingMail[]> => {
+    const heads = await Promise.all(devices.map(({ device }) => shards.of(device).mail.head(device)));
+    // One that has just been settled waits no more.
+    return heads.flatMap(({ mail }, index) => {
+      const status = devices[index];
+      return mail && status ? [{ status, mail }] : [];
+    });
+  };
+  const [named, young] = await Promise.all([
+    headsOf(stuck.slice(0, count > namedMax ? 1 : namedMax)),
+    headsOf(items.filter((status) => !isStuck(status))),
+  ]);
+  return [
+    ...(count > namedMax ? [ofMany(count, stuckSeconds, named[0], nowMs)] : named.map(ofOne(nowMs))),
+    ...young.flatMap(ofVain(nowMs)),
+  ];
+}
+
+function ofMany(
+  count: number,
+  stuckSeconds: number,
+  longest: WaitingMail | undefined,
+  nowMs: number,
+): AttentionItem {
+  const all = `${count} mailboxes have had the same mail at the head for more than ${durationText(stuckSeconds * 1_000)}`;
+  const one = longest && `${nameOf(longest.status)} with ${longest.mail.name} ${plightOf(longest, nowMs)}`;
+  const sentence = one === undefined ? `${all}.` : `${all}; the longest is ${one}.`;
+  return { kind: 'stuck_mailboxes', name: null, device_id: null, count, sentence };
+}
+
+const ofOne =
+  (nowMs: number) =>
+  (waiting: WaitingMail): AttentionItem => {
+    const { status, mail } = waiting;
+    const sentence = `${nameOf(status)} has had ${mail.name} at the head of its mailbox ${plightOf(waiting, nowMs)}.`;
+    const device_id = deviceIdOf(status.device);
+    return { kind: 'stuck_mailboxes', name: null, device_id, count: 1, sentence };
+  };
+
+const ofVain =
+  (nowMs: number) =>
+  ({ status, mail }: WaitingMail): AttentionItem[] => {
+    const what = fetchedInVain(mail, nowMs);
+    if (what === undefined) return [];
+    const sentence = `${nameOf(status)} fetches ${what}.`;
+    return [
+      { kind: 'never_answers', name: null, device_id: deviceIdOf(status.device), count: null, sentence },
+    ];
+  };
+
+function nameOf({ device, name }: DeviceStatus): string {
+  const id = deviceIdOf(device);
+  return name === '' ? id : `${id} (${plainText(name.slice(0, nameCharactersMax))})`;
+}
+
+/** How long the head has waited, and what the device did about it. */
+function plightOf({ status, mail }: WaitingMail, nowMs: number): string {
+  const { enabled, lastSeenMs, waitingSinceMs = nowMs } = status;
+  const { fetchCount, requeueCount } = mail;
+  const waited = `for ${durationText(nowMs - waitingSinceMs)}`;
+  if (!enabled) return `${waited}: it is disabled`;
+  if (fetchCount === 0) {
+    const seen =
+      lastSeenMs === undefined ? 'has never called' : `last called ${durationText(nowMs - lastSeenMs)} ago`;
+    return `${waited}: never fetched, the device ${seen}`;
+  }
+  const answer = requeueCount === 0 ? 'never answered' : `requeued ${times(requeueCount)}`;
+  return `${waited}: fetched ${times(fetchCount)}, ${answer}`;
+}
+
+function times(count: number): string {
+  return count === 1 ? 'once' : `${count} times`;
+}

@@ -1,0 +1,30 @@
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { AttentionDocument } from '../../contract/insight/attention.ts';
+import { path } from '../page/router.ts';
+import { call } from '../server/client.ts';
+import { type Resource, useResource } from '../server/resource.ts';
+
+/** Where it is listed; on other screens one number of it is looked at, in the navigation. */
+const listedEverySeconds = 5;
+const elsewhereEverySeconds = 30;
+
+/** What needs attention in the fleet on the screen: read in one place, for the navigation and for Now. */
+export const AttentionContext = createContext<Resource<AttentionDocument> | undefined>(undefined);
+
+/** Reads it, for what is around every screen. */
+export function useAttention(fleetId: string): Resource<AttentionDocument> {
+  const address = `/fleets/${fleetId}/attention`;
+  const isListed = path.value[1] === undefined;
+  return useResource(
+    address,
+    (signal) => call<AttentionDocument>('GET', address, { signal }),
+    isListed ? listedEverySeconds : elsewhereEverySeconds,
+  );
+}
+
+/** Dead letters of the last day; 0 until they are known. */
+export function useLettersToday(): number {
+  const { value } = useContext(AttentionContext) ?? {};
+  return value?.items.find(({ kind }) => kind === 'dead_letters')?.count ?? 0;
+}
