@@ -3,6 +3,8 @@ import { micro } from './micro/index.ts';
 import { actions } from './workloads/actions.ts';
 import { broadcast } from './workloads/broadcast.ts';
 import { besideNginx } from './workloads/closed-loop.ts';
+import { consoleTasks } from './workloads/console.ts';
+import { consoleLive } from './workloads/console-live.ts';
 import { devicePages } from './workloads/device-pages.ts';
 import {
   datapoint,
@@ -40,6 +42,8 @@ export const benchmarks: readonly Benchmark[] = [
   runawayActions,
   broadcast,
   devicePages,
+  consoleTasks,
+  consoleLive,
   handshakes,
   mixedFleet,
   fleetSize,

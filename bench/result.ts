@@ -19,6 +19,10 @@ export interface Figures {
   /** Growth of the server's resident memory. */
   bytesPerStream?: number;
   bytesPerRecord?: number;
+  /** Of a tab of the console: the time of its main thread, its process, and of that its JavaScript. */
+  tabCpuMilliseconds?: number;
+  residentMegabytes?: number;
+  heapMegabytes?: number;
   /** From the start of the process to its first answer. */
   startMilliseconds?: number;
 }

@@ -9,7 +9,7 @@ import type { LoopProcessOptions } from './open-loop.ts';
 import { keyPlace, lengthDigits } from './requests.ts';
 
 const options = JSON.parse(process.argv[2] ?? '') as LoopProcessOptions;
-const { connections, ratePerSecond, requestsCount, statuses, urls } = options;
+const { connections, ratePerSecond, requestsCount, statuses, turnMs, urls } = options;
 
 /** So that opening thousands of connections does not let any time out. */
 const handshakesAtOnce = 32;
@@ -87,7 +87,7 @@ class Loop {
 
   /**
    * At a constant rate it runs without pause between the turns of the event loop: a timer would be up to a
-   * millisecond late. In a closed loop it is answers that bring the next requests, and the core is left to the server.
+   * millisecond late, unless it is told to pause. In a closed loop it is answers that bring the next requests, and the core is left to the server.
    */
   run(): Promise<void> {
     this.#startMs = performance.now();
@@ -103,6 +103,7 @@ class Loop {
         this.#sendDue(nowMs);
         const isOver = this.#isAllSent(nowMs) && this.#answered === this.#sent;
         if (isOver || nowMs > this.#endMs + drainMs || this.#errors.closed > 0) resolve();
+        else if (turnMs !== undefined) setTimeout(turn, turnMs);
         else if (ratePerSecond === undefined) setTimeout(turn, closedLoopTurnMs);
         else setImmediate(turn);
       };

@@ -25,6 +25,8 @@ export interface ClosedLoopOptions extends LoadOptions {
 
 export interface OpenLoopOptions extends LoadOptions {
   ratePerSecond: number;
+  /** Pause between two looks at what is due, for a load that leaves the core to others; absent: none. */
+  turnMs?: number;
 }
 
 /** What the generator's process is told. */
@@ -32,6 +34,7 @@ export interface LoopProcessOptions extends Omit<LoadOptions, 'requests'> {
   /** Absent: a closed loop. */
   ratePerSecond?: number;
   requestsCount?: number;
+  turnMs?: number;
   /** Of all nodes: each has the same number of connections, as a TCP load balancer deals them out. */
   urls: readonly string[];
   certFile: string;
@@ -54,7 +57,7 @@ export function closedLoopByNode(server: RunningServer, options: ClosedLoopOptio
 
 function runLoop(
   server: RunningServer,
-  { requests, ...load }: ClosedLoopOptions & { ratePerSecond?: number },
+  { requests, ...load }: ClosedLoopOptions & { ratePerSecond?: number; turnMs?: number },
 ): Promise<Figures> {
   const { certFile, nodes = [server] } = server;
   const options: LoopProcessOptions = {

@@ -1,18 +1,16 @@
 import { availableParallelism } from 'node:os';
-import { request } from 'undici';
 import type { Benchmark } from '../benchmark.ts';
 import { interleave, type Lane } from '../interleave.ts';
 import { percentilesOf } from '../load/announcements.ts';
 import type { Figures } from '../result.ts';
 import { fleetId } from '../servers/devices.ts';
 import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
+import { importNamed } from '../servers/named-devices.ts';
 
 const shards = availableParallelism();
 const smallFleet = 1_000;
 const largeFleet = 100_000;
 const largestFleet = 1_000_000;
-/** Of one import: some megabytes of lines. */
-const importedAtOnce = 50_000;
 const pageDevices = 100;
 /** One device of so many has the tag. */
 const taggedEvery = 10;
@@ -73,28 +71,10 @@ export const devicePages: Benchmark = {
   },
 };
 
-/** Makes devices that are called unit-0000000 and so on. */
-async function fill(server: Fleetpost, devices: number, progress: (text: string) => void): Promise<Listed> {
-  const all: string[] = [];
-  const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/x-ndjson' };
-  for (let start = 0; start < devices; start += importedAtOnce) {
-    progress(`making ${devices.toLocaleString('en-GB')} devices: ${start.toLocaleString('en-GB')}`);
-    const names = Array.from(
-      { length: Math.min(importedAtOnce, devices - start) },
-      (_, index) => `unit-${String(start + index).padStart(7, '0')}`,
-    );
-    const lines = names.map((name, index) =>
-      JSON.stringify({ name, tags: index % taggedEvery === 0 ? [tag] : [] }),
-    );
-    const { statusCode, body } = await request(
-      `${server.adminUrl}/admin/v1/fleets/${fleetId}/devices:import`,
-      { method: 'POST', headers, body: `${lines.join('\n')}\n` },
-    );
-    const answers = (await body.text()).trimEnd().split('\n');
-    if (statusCode !== 200 || answers.length !== names.length) throw new Error(`status ${statusCode}`);
-    all.push(...names);
-  }
-  return { server, names: all, cursors: await cursorsOf(server) };
+async function fill(server: Fleetpost, count: number, progress: (text: string) => void): Promise<Listed> {
+  const tagsOf = (index: number): string[] => (index % taggedEvery === 0 ? [tag] : []);
+  const devices = await importNamed(server, count, tagsOf, progress);
+  return { server, names: devices.map(({ name }) => name), cursors: await cursorsOf(server) };
 }
 
 /** One for each 500 devices, the front aside. */

@@ -2,9 +2,12 @@ import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { TestServer } from './server.ts';
 
-/** Debian's. Nothing of it may leave this machine: no updates, no look-ups of its own. */
+/** Debian's. */
+export const browserFile = '/usr/bin/chromium';
+
+/** Nothing may leave this machine: no updates, no look-ups of the browser's own. */
 const launchOptions = {
-  executablePath: '/usr/bin/chromium',
+  executablePath: browserFile,
   args: [
     '--no-sandbox',
     '--disable-gpu',

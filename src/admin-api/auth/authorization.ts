@@ -36,11 +36,17 @@ function checkScopeDeclared(route: RouteOptions): void {
   route.schema = { ...route.schema, security: [{ token: scope === 'any' ? [] : [scope] }] };
 }
 
-/** Whether a token still holds, for an open request. Unlike `principalOf`, does not count as a use of the token. */
+/**
+ * Whether a token still holds, for an open request. It is in use as long: a console that follows Live sends no other
+ * request, and would be logged out in the midst of it.
+ */
 function isAuthorized(bearer: string, context: Pick<AdminContext, 'tokens' | 'bootstrap'>): boolean {
   const { tokens, bootstrap } = context;
   const token = tokens.find(bearer);
-  return token === undefined ? bootstrap.check(bearer) === 'accepted' : !hasEnded(token, context);
+  if (token === undefined) return bootstrap.check(bearer) === 'accepted';
+  if (hasEnded(token, context)) return false;
+  tokens.noteUse(token);
+  return true;
 }
 
 /** Whether a token has expired, or is a session of the bootstrap token that is turned off on this node. */

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import type { ConsoleSessionDocument } from '../../contract/console/login.ts';
 import type { SelfDocument } from '../../contract/token.ts';
 import type { Scope } from '../../core/scope.ts';
 import { go, href } from '../page/router.ts';
@@ -34,11 +35,17 @@ export async function startSession(): Promise<void> {
   if (location.hash !== '') go(placeOf(fragment), { replace: true });
   try {
     if (code !== null) {
-      const session = await call<{ token: string }>('POST', '/console-sessions', { body: { code } });
-      sessionStorage.setItem(kept, session.token);
+      const request = { body: { code } };
+      const made = await call<ConsoleSessionDocument>('POST', '/console-sessions', request);
+      const { token: secret, ...session } = made;
+      sessionStorage.setItem(kept, secret);
+      token.value = secret;
+      // What `/self` would answer: the first screen need not wait for that too.
+      self.value = { kind: 'session', ...session };
+    } else {
+      token.value = sessionStorage.getItem(kept) ?? undefined;
+      if (token.value !== undefined) self.value = await call<SelfDocument>('GET', '/self');
     }
-    token.value = sessionStorage.getItem(kept) ?? undefined;
-    if (token.value !== undefined) self.value = await call<SelfDocument>('GET', '/self');
   } catch (error) {
     // A server that does not answer now may do so later: the session is kept for that.
     endSession(error instanceof Error ? error.message : String(error));

@@ -1,4 +1,5 @@
 import type { TargetedMouseEvent } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import { SelectPage, SelectRow, useToggle } from '../../lists/selection.tsx';
 import { href } from '../../page/router.ts';
@@ -15,6 +16,8 @@ export interface DeviceTableProps {
   onIds: (ids: ReadonlySet<string>) => void;
 }
 
+/** More than a screen shows: they are drawn first, the others behind them in the next frame. */
+const firstRows = 40;
 /** Mails in a mailbox from which on it looks stuck. */
 const manyMails = 10;
 
@@ -22,6 +25,8 @@ const manyMails = 10;
 export function DeviceTable({ fleetId, items, ids, cursor, onIds }: DeviceTableProps) {
   const selection = { keys: items.map(({ device_id }) => device_id), selected: ids, onSelected: onIds };
   const toggle = useToggle(selection);
+  const [rows, setRows] = useState(firstRows);
+  useEffect(() => setRows(Number.POSITIVE_INFINITY), []);
   return (
     <div class="table">
       <table>
@@ -41,7 +46,7 @@ export function DeviceTable({ fleetId, items, ids, cursor, onIds }: DeviceTableP
           </tr>
         </thead>
         <tbody>
-          {items.map((device, at) => (
+          {items.slice(0, rows).map((device, at) => (
             <Row
               key={device.device_id}
               fleetId={fleetId}
