@@ -58,7 +58,7 @@ it('whoever did not take the mail of a broadcast is seen, and the mail with it',
   await using console = await open(`broadcasts/${desk.doneId}`);
   const { page } = console;
   await button(page, 'waits in the mailbox 5').waitFor();
-  await page.getByRole('link', { name: 'DESK000003 not fetched yet' }).waitFor();
+  await page.getByRole('link', { name: 'DESK000003 active, but has not fetched it' }).waitFor();
   await page.getByRole('link', { name: 'DESK000006 has never called' }).waitFor();
   await button(page, 'acknowledged 1').click();
   await page.getByRole('link', { name: 'DESK000001' }).waitFor();

@@ -118,6 +118,11 @@ const rows: [string, Partial<DiagnosisInput>, string][] = [
     'never_answers: Fetches lock_check again and again (37 times, first 2 h ago) and never answers.',
   ],
   [
+    'head fetched often, not settled, with others behind it',
+    { mailboxSize: 3, mails: [{ ...mail, fetchCount: 37, firstFetchedAtMs: nowMs - 2 * hour }, mail, mail] },
+    'never_answers: Fetches lock_check again and again (37 times, first 2 h ago) and never answers; 2 mails wait behind it.',
+  ],
+  [
     'requeues grow',
     { mailboxSize: 2, mails: [12, 13].map((requeueCount) => ({ ...mail, fetchCount: 20, requeueCount })) },
     'requeues_all: Requeues everything: each of 2 mails went round 12 times or more.',

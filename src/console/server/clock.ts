@@ -22,9 +22,9 @@ const units = [
 ] as const;
 
 /** A span in its largest unit: `3 d`. */
-export function spanText(spanMs: number): string {
+export function spanText(spanMs: number, round = Math.floor): string {
   const [unit, unitMs] = units.find(([, ms]) => Math.abs(spanMs) >= ms) ?? units[3];
-  return `${Math.floor(Math.abs(spanMs) / unitMs)} ${unit}`;
+  return `${round(Math.abs(spanMs) / unitMs)} ${unit}`;
 }
 
 /** Milliseconds of a span like `2d` or `90 min`; undefined for another text. */
@@ -41,11 +41,11 @@ export function exactSpanText(seconds: number): string {
   return `${(seconds * 1_000) / unitMs}${unit[0]}`;
 }
 
-/** `in 3 h`, `12 s ago`, `now`. */
+/** `in 3 h`, `12 s ago`, `now`. What was set to 7 d a moment ago is in 7 d, not in 6. */
 export function relativeText(timeMs: number, nowMs: number): string {
   const passedMs = nowMs - timeMs;
   if (Math.abs(passedMs) < 1_000) return 'now';
-  return passedMs > 0 ? `${spanText(passedMs)} ago` : `in ${spanText(passedMs)}`;
+  return passedMs > 0 ? `${spanText(passedMs)} ago` : `in ${spanText(passedMs, Math.round)}`;
 }
 
 /** Made once: a format costs forty times what it takes to use it, and a page has hundreds of times. */

@@ -149,13 +149,24 @@ function requeuesAll({ mails, mailboxSize }: DiagnosisInput): string | undefined
     : `Requeues everything: each of ${some} mails went round ${least} times or more.`;
 }
 
-function neverAnswers({ mails: [head], state, waitingSinceMs, nowMs }: DiagnosisInput): string | undefined {
+function neverAnswers(input: DiagnosisInput): string | undefined {
+  const {
+    mails: [head],
+    state,
+    waitingSinceMs,
+    nowMs,
+  } = input;
   if (head === undefined || head.fetchCount === 0 || head.requeueCount > 0) return undefined;
   const vain = fetchedInVain(head, nowMs);
-  if (vain !== undefined) return `Fetches ${vain}.`;
+  if (vain !== undefined) return `Fetches ${vain}${behindIt(input)}.`;
   const firstMs = head.firstFetchedAtMs ?? waitingSinceMs ?? nowMs;
   if (state === 'offline' || nowMs - firstMs < workMs) return undefined;
   return `Calls, and has ${head.name} in hand since ${ago(firstMs, nowMs)}, without an answer: has what works on it failed?`;
+}
+
+/** What the head of the mailbox keeps from being fetched. */
+function behindIt({ mailboxSize }: DiagnosisInput): string {
+  return mailboxSize < 2 ? '' : `; ${counted(mailboxSize - 1, 'mail waits', 'mails wait')} behind it`;
 }
 
 /** Says how a mail is fetched again and again without an answer, as in "the device fetches …"; undefined if it is not. */

@@ -76,7 +76,8 @@ function BroadcastHead(props: { fleetId: string; path: string; resource: Resourc
       <Head
         title={value?.name ?? 'Broadcast'}
         beside={value && <BroadcastMark broadcast={value} />}
-        read={resource}
+        // What has ended does not change: it is not read again.
+        {...(value?.ended_at === null && { read: resource })}
         tools={
           <>
             <a class="button is-plain" href={href([fleetId, 'broadcasts'])}>

@@ -86,8 +86,8 @@ function BroadcastTable({ fleetId, items }: { fleetId: string; items: readonly B
             <th>State</th>
             <th>Mail</th>
             <th class="less">To</th>
-            <th class="wide">Progress</th>
-            <th class="number">Refused</th>
+            <th class="wide">Queued</th>
+            <th class="number">Not queued</th>
             <th class="number less">Begun</th>
           </tr>
         </thead>

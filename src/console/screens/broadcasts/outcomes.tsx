@@ -3,6 +3,7 @@ import type { BroadcastMailDocument, BroadcastOutcomesDocument } from '../../../
 import { Section } from '../../frame.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
+import { ReadNote } from '../../parts/moment.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { DeviceRows } from './device-rows.tsx';
@@ -36,7 +37,10 @@ export function Outcomes({ fleetId, path, broadcast }: OfBroadcastProps) {
     everySeconds,
   );
   return (
-    <Section title="What became of it">
+    <Section
+      title="What became of it"
+      note={<ReadNote readAtMs={outcomes.readAtMs} failingSinceMs={outcomes.failingSinceMs} />}
+    >
       {broadcast.queued === 0 ? (
         <p class="empty">No device has got it yet.</p>
       ) : (

@@ -21,7 +21,7 @@ export function whyOf({ state, fetch_count, device }: Mail): string {
   if (!device.enabled) return 'the device is disabled';
   if (fetch_count > 0) return `${fetchedText(fetch_count)}, not answered`;
   if (device.last_seen === null) return 'has never called';
-  if (device.state !== 'offline') return 'not fetched yet';
+  if (device.state !== 'offline') return `${device.state}, but has not fetched it`;
   return `offline, last seen ${spanText(serverNow() - Date.parse(device.last_seen))} ago`;
 }
 

@@ -6,6 +6,7 @@ import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
+import { CopyButton } from '../../parts/copy-button.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
@@ -75,9 +76,12 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
 
 function NoReader({ what, command }: { what: string; command: string }) {
   return (
-    <p class="empty">
-      No {what} yet. Make one: <code>{command}</code>
-    </p>
+    <div class="empty">
+      <p>No {what} yet. One is made on the command line:</p>
+      <p class="inline">
+        <code>{command}</code> <CopyButton text={command} label="Copy the command" />
+      </p>
+    </div>
   );
 }
 

@@ -30,7 +30,7 @@ export function Facts({ fleetId, device }: { fleetId: string; device: ShownDevic
           <>
             <dt>Mail waits</dt>
             <dd>
-              the first since <Moment time={waiting_since} />
+              the first began to wait <Moment time={waiting_since} />
             </dd>
           </>
         )}

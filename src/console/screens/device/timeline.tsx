@@ -38,7 +38,7 @@ export function Timeline({ fleetId, deviceId }: { fleetId: string; deviceId: str
       >
         <StreamNotice stream={stream} />
         {stream.records.length === 0 && stream.error === undefined && (
-          <p class="empty">Nothing in this time. What comes appears here.</p>
+          <p class="empty">{stream.isOpen ? 'Nothing in this time. What comes appears here.' : 'Reading…'}</p>
         )}
         <RecordRows fleetId={fleetId} records={stream.records} />
       </Section>

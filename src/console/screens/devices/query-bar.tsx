@@ -40,7 +40,7 @@ export function QueryBar({ fleetId, text, isLarge = false }: QueryBarProps) {
         spellcheck={false}
         maxLength={1_000}
       />
-      <kbd>/</kbd>
+      <kbd>{typed.trim() === text ? '/' : '⏎'}</kbd>
     </form>
   );
 }

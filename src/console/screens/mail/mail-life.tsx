@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { ReceiptDocument } from '../../../contract/mail.ts';
 import { Moment } from '../../parts/moment.tsx';
 import { call } from '../../server/client.ts';
-import { spanText } from '../../server/clock.ts';
+import { exactText, spanText } from '../../server/clock.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { followedNow } from '../../server/ticking.ts';
 
@@ -67,8 +67,8 @@ function betweenText(fromMs: number, toMs: number): string {
   return ms < 10_000 ? `+${ms.toLocaleString('en')} ms` : `+${spanText(ms)}`;
 }
 
-/** The life of a mail as a line, with the time of each step and what was between them. */
-export function MailLife({ receipt }: { receipt: ReceiptDocument }) {
+/** The life of a mail as a line, with the time of each step and what was between them; `isExact`: for quoting. */
+export function MailLife({ receipt, isExact = false }: { receipt: ReceiptDocument; isExact?: boolean }) {
   followedNow();
   let beforeMs: number | undefined;
   const { expires_at } = receipt;
@@ -86,6 +86,7 @@ export function MailLife({ receipt }: { receipt: ReceiptDocument }) {
             </span>
             {time !== null && (
               <span class="soft small">
+                {isExact && `${exactText(time).slice(0, 19)}, `}
                 <Moment time={time} />
               </span>
             )}
@@ -96,6 +97,7 @@ export function MailLife({ receipt }: { receipt: ReceiptDocument }) {
         <li class="is-next">
           <span>Expires</span>
           <span class="small">
+            {isExact && `${exactText(expires_at).slice(0, 19)}, `}
             <Moment time={expires_at} />
           </span>
         </li>

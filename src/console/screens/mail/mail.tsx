@@ -53,7 +53,7 @@ export function MailScreen({ fleetId, deviceId, mailId }: MailProps) {
               <div>
                 <Section title="Life">
                   <div class="below">
-                    <MailLife receipt={document} />
+                    <MailLife receipt={document} isExact />
                   </div>
                 </Section>
                 <Section title="Id">

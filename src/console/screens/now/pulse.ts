@@ -3,11 +3,15 @@ import type { TopDocument } from '../../../contract/server.ts';
 /** What a server did between two looks. */
 export interface Beat {
   timeSeconds: number;
-  requestsPerSecond: number;
-  /** Null while nothing was asked. */
+  /** Null where nobody looked. */
+  requestsPerSecond: number | null;
+  /** Null while nothing was asked too. */
   latencyMs: number | null;
-  commitsPerSecond: number;
+  commitsPerSecond: number | null;
 }
+
+/** Between two looks of a page that is open; after longer its charts have a gap, for a mean over it says nothing. */
+const lookSecondsMax = 10;
 
 /** Five minutes of two seconds each. */
 const beatsMax = 150;
@@ -45,6 +49,10 @@ export function beatsAfter(
   if (before === undefined || passedSeconds <= 0) return [...beats];
   const requests = requestsOf(now) - requestsOf(before);
   if (requests < 0) return [];
+  if (passedSeconds > lookSecondsMax) {
+    const gap = { timeSeconds, requestsPerSecond: null, latencyMs: null, commitsPerSecond: null };
+    return [...beats, gap].slice(-beatsMax);
+  }
   const beat: Beat = {
     timeSeconds,
     requestsPerSecond: requests / passedSeconds,

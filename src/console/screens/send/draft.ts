@@ -38,7 +38,7 @@ export function draftPayload({ mode, json, fields, values }: Draft): string | un
 /** Why the draft cannot be sent yet. */
 export function problemOf(draft: Draft, recipient: Recipient): string | undefined {
   if ('deviceId' in recipient && !/^[A-Za-z0-9]{10}$/.test(draft.deviceId))
-    return 'To whom? A device id is 10 letters or digits.';
+    return 'To whom? A device id is 10 letters or digits. For many, select them in Devices.';
   if (!/^[A-Za-z0-9_-]{1,255}$/.test(draft.name)) return 'A mail has a name: letters, digits, _ and -.';
   if (draft.ttl !== '' && parseSpan(draft.ttl) === undefined)
     return 'A span of life is like 90min, 12h or 7d.';

@@ -1,6 +1,7 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { SentMailDocument } from '../../../contract/mail.ts';
+import { path } from '../../page/router.ts';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
@@ -133,6 +134,12 @@ interface SentDrawerProps {
 }
 
 function SentDrawer({ fleetId, sent, onClose, onAgain }: SentDrawerProps) {
+  // A link in it leads to what became of the mail: that screen is not to be read behind the drawer.
+  const place = path.value.join('/');
+  const [opened] = useState(place);
+  useEffect(() => {
+    if (place !== opened) onClose();
+  }, [place]);
   const again = (
     <button type="button" class="button" onClick={onAgain}>
       Send another
