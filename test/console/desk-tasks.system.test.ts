@@ -85,7 +85,7 @@ it('a token is made and shown once, used, revoked, and all of it is in the audit
     }).then(({ status }) => status);
   expect(await as()).toBe(200);
   const row = page.getByRole('row', { name: /reporting/ });
-  await row.getByText(/in 89 d/).waitFor();
+  await row.getByText(/in 90 d/).waitFor();
   await row
     .getByText(/^(now|\d+ s ago)$/)
     .first()
@@ -309,7 +309,7 @@ it('with a clock that is off by an hour, what is made ends by the clock of the s
   await page.getByText('shown this one time').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   const row = page.getByRole('row', { name: /for a day/ });
-  await row.getByText('in 23 h').waitFor();
+  await row.getByText('in 24 h').waitFor();
   const { body } = await server.admin<{ items: { name: string; expires_at: string }[] }>(
     'GET',
     '/tokens?limit=1000',

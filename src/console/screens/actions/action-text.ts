@@ -27,6 +27,7 @@ const newSource = `import type { Action } from 'fleetpost/action';
 
 const action: Action = async (record, fleet) => {
   fleet.log(record.device, record.payload);
+  // A mail: await fleet.send(record.device, 'name', { on: true });
 };
 
 export default action;

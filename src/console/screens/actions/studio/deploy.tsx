@@ -39,7 +39,7 @@ export function DeployDrawer({ fleetId, name, current, text, isNew, onClose, onD
     );
   return (
     <Drawer
-      title={isNew ? `Deploy ${name}` : `Deploy ${name} after version ${current.base}`}
+      title={isNew ? `Deploy ${name}` : `Deploy ${name} in place of version ${current.base}`}
       isWide
       onClose={onClose}
       foot={

@@ -24,6 +24,17 @@ export interface TrialProps {
   latest: Resource<{ items: RecordDocument[] }>;
 }
 
+/** What came of a run, and what it was of. */
+interface Tried {
+  trial: TrialDocument;
+  record: RecordText;
+  source: string;
+}
+
+function isSameRecord(one: RecordText, other: RecordText): boolean {
+  return one.device === other.device && one.on === other.on && one.payload === other.payload;
+}
+
 const noRecord: RecordText = { device: '', on: '', payload: '{}' };
 
 /** Runs what is written on a record: the newest at first, then whichever was chosen or typed. */
@@ -34,7 +45,7 @@ export function useTrial({ fleetId, name, text, latest }: TrialProps) {
   if (first === undefined && newest !== undefined) setFirst(recordTextOf(newest));
   const begun = first ?? { ...noRecord, on: text.on[0] ?? '' };
   const record = useDraft(`${actionDraftKey(fleetId, name)}#record`, begun);
-  const [tried, setTried] = useState<{ trial: TrialDocument; record: RecordText } | undefined>();
+  const [tried, setTried] = useState<Tried | undefined>();
   const { error, isBusy, submit } = useSubmit();
   const problem =
     text.on.length === 0 ? 'First choose when it runs: a schema at least.' : recordProblem(record.value);
@@ -45,7 +56,8 @@ export function useTrial({ fleetId, name, text, latest }: TrialProps) {
       setTried(undefined);
       const body = trialBodyText(text, { record: used });
       const path = `/fleets/${fleetId}/actions/${name}/test`;
-      setTried({ trial: await call<TrialDocument>('POST', path, { body }), record: used });
+      const trial = await call<TrialDocument>('POST', path, { body });
+      setTried({ trial, record: used, source: text.source });
     });
   };
   /** The tests with one more: that its run sends what it has just sent. */
@@ -59,5 +71,11 @@ export function useTrial({ fleetId, name, text, latest }: TrialProps) {
     const others = text.tests.trim() === '' ? [] : parseExactly(text.tests);
     return indentedJson([...(Array.isArray(others) ? others : []), test]);
   };
-  return { run, asTest, shown: { record, problem, trial: tried?.trial, error, isBusy } };
+  // With another record or other code beside it, it would look like the verdict on these.
+  const isOfThese = tried?.source === text.source && isSameRecord(tried.record, record.value);
+  return {
+    run,
+    asTest,
+    shown: { record, problem, trial: isOfThese ? tried.trial : undefined, error, isBusy },
+  };
 }
