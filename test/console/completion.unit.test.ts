@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { CompletionContext } from '@codemirror/autocomplete';
 import { javascript } from '@codemirror/lang-javascript';
+import { ensureSyntaxTree } from '@codemirror/language';
 import { EditorState } from '@codemirror/state';
 import { expect, it } from 'vitest';
 import { completeAction } from '../../src/console/editor/completion.ts';
@@ -23,6 +24,8 @@ function offered(source: string, payloads: readonly unknown[] = [climate]): stri
     doc: source.replace('|', ''),
     extensions: javascript({ typescript: true }),
   });
+  // A state is made with what is parsed within 20 ms; an editor parses the rest meanwhile.
+  ensureSyntaxTree(state, state.doc.length, 10_000);
   const complete = completeAction(api, () => ({ payloads, mailNames: ['set_fan'] }), String);
   return (complete(new CompletionContext(state, pos, false))?.options ?? []).map(({ label }) => label);
 }
