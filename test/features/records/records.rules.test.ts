@@ -181,7 +181,9 @@ it('who only looks on gets so many records a second, and is told how many were s
   // Where a second ends meanwhile, some more of the next one: what is shown and what is skipped are all up to the cursor.
   const shown = found.findIndex(({ skipped }) => skipped !== undefined);
   const { skipped, cursor } = found[shown] ?? {};
-  expect(shown + (skipped ?? 0)).toBe(all.findIndex((line) => line.cursor === cursor) + 1);
+  const last = all.findIndex((line) => line.cursor === cursor);
+  // A cursor at the end of the log may be behind records of other fleets, and is then of none of these.
+  expect(shown + (skipped ?? 0)).toBe(last === -1 ? all.length : last + 1);
 });
 
 it('a stream that is followed goes on with what is stored later; there are so many, and no fleet has all', async () => {
