@@ -7,7 +7,7 @@ import { Rail } from './around/rail.tsx';
 import { Banner } from './parts/banner.tsx';
 import { ReadNote } from './parts/moment.tsx';
 import { unreachableSince } from './server/client.ts';
-import { exactText } from './server/clock.ts';
+import { hourText } from './server/clock.ts';
 import type { Resource } from './server/resource.ts';
 
 /** What is around every screen. */
@@ -24,8 +24,8 @@ export function Frame(props: {
         <main class="screen">
           {since !== undefined && (
             <Banner kind="bad">
-              The server does not answer since {exactText(since).slice(11, 19)}. What is shown is older; the
-              console tries again.
+              The server does not answer since {hourText(since)}. What is shown is older; the console tries
+              again.
             </Banner>
           )}
           {props.children}

@@ -1,10 +1,11 @@
-import { exactText, relativeText } from '../server/clock.ts';
+import { exactText, hourText, relativeText } from '../server/clock.ts';
 import { followedNow } from '../server/ticking.ts';
 
-/** A time as how long ago it was, or how soon it is; the exact one on hover. */
-export function Moment({ time }: { time: string }) {
+/** A time as how long ago it was, or how soon it is; the exact one on hover. `isExact`: with its second, for quoting. */
+export function Moment({ time, isExact = false }: { time: string; isExact?: boolean }) {
   return (
     <time dateTime={time} title={exactText(time)}>
+      {isExact && `${exactText(time).slice(0, 19)}, `}
       {relativeText(Date.parse(time), followedNow())}
     </time>
   );
@@ -30,7 +31,7 @@ export function ReadNote({
   }
   return (
     <span class="read is-old" role="status" title={exactText(failingSinceMs)}>
-      {text}; cannot be read since {exactText(failingSinceMs).slice(11, 19)}
+      {text}; cannot be read since {hourText(failingSinceMs)}
     </span>
   );
 }

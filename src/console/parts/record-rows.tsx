@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { href } from '../page/router.ts';
-import { exactText } from '../server/clock.ts';
+import { hourText } from '../server/clock.ts';
 import type { FollowedRecords } from '../server/followed-records.ts';
 import { payloadOf, type StreamedRecord } from '../server/record-stream.ts';
 import { Banner, ErrorBanner } from './banner.tsx';
@@ -74,8 +74,7 @@ export function StreamNotice({ stream }: { stream: FollowedRecords }) {
   if (error.status >= 400 && error.status < 500) return <ErrorBanner error={error} />;
   return (
     <Banner kind="warn">
-      The stream broke at {exactText(brokenSinceMs).slice(11, 19)}; it is opened again where it was. What is
-      below is older.
+      The stream broke at {hourText(brokenSinceMs)}; it is opened again where it was. What is below is older.
     </Banner>
   );
 }

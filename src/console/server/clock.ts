@@ -27,6 +27,11 @@ export function spanText(spanMs: number, round = Math.floor): string {
   return `${round(Math.abs(spanMs) / unitMs)} ${unit}`;
 }
 
+/** A span that may be milliseconds of one that is quick and days of one that is not. */
+export function fineSpanText(spanMs: number): string {
+  return spanMs < 10_000 ? `${spanMs.toLocaleString('en')} ms` : spanText(spanMs);
+}
+
 /** Milliseconds of a span like `2d` or `90 min`; undefined for another text. */
 export function parseSpan(text: string): number | undefined {
   const [, digits, letter] = /^(\d{1,8})\s*(s|m|min|h|d)$/.exec(text.trim()) ?? [];
@@ -60,4 +65,9 @@ export function exactText(time: string | number): string {
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   const hour = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':');
   return `${day} ${hour}.${String(date.getMilliseconds()).padStart(3, '0')} ${zone}`;
+}
+
+/** The hour, minute and second of a moment, for one of today. */
+export function hourText(timeMs: number): string {
+  return exactText(timeMs).slice(11, 19);
 }

@@ -1,19 +1,20 @@
-import { useState } from 'preact/hooks';
 import type { BroadcastDocument } from '../../contract/broadcast.ts';
 import { call } from './client.ts';
 import { type Resource, useResource } from './resource.ts';
 
+const everySeconds = 1;
+
+/** Whether all its mail is queued or refused. */
+export function isEnded({ ended_at }: BroadcastDocument): boolean {
+  return ended_at !== null;
+}
+
 /** A broadcast, read each second until it has ended. */
-export function useBroadcast(path: string): { broadcast: Resource<BroadcastDocument>; isEnded: boolean } {
-  const [isEnded, setEnded] = useState(false);
-  const broadcast = useResource(
+export function useBroadcast(path: string): Resource<BroadcastDocument> {
+  return useResource(
     path,
-    async (signal) => {
-      const document = await call<BroadcastDocument>('GET', path, { signal });
-      setEnded(document.ended_at !== null);
-      return document;
-    },
-    isEnded ? undefined : 1,
+    (signal) => call<BroadcastDocument>('GET', path, { signal }),
+    everySeconds,
+    isEnded,
   );
-  return { broadcast, isEnded };
 }

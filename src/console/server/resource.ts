@@ -26,19 +26,20 @@ const pauseSecondsMax = 15;
 
 /**
  * Reads a document when `key` changes, and again some seconds after each answer while somebody looks at the page.
- * Undefined as the key: there is nothing to read.
+ * Undefined as the key: there is nothing to read. `isEnded`: this one changes no more, and is not read again.
  */
 export function useResource<T>(
   key: string | undefined,
   load: (signal: AbortSignal) => Promise<T>,
   everySeconds?: number,
+  isEnded: (value: T) => boolean = () => false,
 ): Resource<T> {
   const [state, setState] = useState<State<T>>({ key: '' });
   const again = useRef<() => void>(() => {});
   // The key says all that the loader depends on
   useEffect(() => {
     if (key === undefined) return;
-    return keepReading(key, load, everySeconds, setState, again);
+    return keepReading(key, load, everySeconds, isEnded, setState, again);
   }, [key, everySeconds]);
   const current: State<T> = state.key === key ? state : { key: '' };
   return {
@@ -56,12 +57,14 @@ function keepReading<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
   everySeconds: number | undefined,
+  isEnded: (value: T) => boolean,
   update: Update<T>,
   again: { current: () => void },
 ): () => void {
   const stopping = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let failures = 0;
+  let isFinal = everySeconds === undefined;
   let isReading = false;
   let isAskedAgain = false;
   const read = async (): Promise<void> => {
@@ -71,6 +74,7 @@ function keepReading<T>(
       const value = await load(stopping.signal);
       if (stopping.signal.aborted) return;
       failures = 0;
+      isFinal = everySeconds === undefined || isEnded(value);
       update(() => ({ key, value, readAtMs: Date.now() }));
     } catch (error) {
       if (stopping.signal.aborted) return;
@@ -86,7 +90,7 @@ function keepReading<T>(
     } else plan();
   };
   const plan = (): void => {
-    const isWorthwhile = everySeconds !== undefined || failures > 0;
+    const isWorthwhile = !isFinal || failures > 0;
     if (!isWorthwhile || document.hidden || stopping.signal.aborted) return;
     const pauseSeconds = Math.min((everySeconds ?? 1) * 2 ** Math.min(failures, 4), pauseSecondsMax);
     timer = setTimeout(read, Math.max(pauseSeconds, everySeconds ?? 0) * 1_000);
@@ -97,7 +101,7 @@ function keepReading<T>(
   };
   const onVisibility = (): void => {
     if (document.hidden) clearTimeout(timer);
-    else if (everySeconds !== undefined && !isReading) void read();
+    else if (!isFinal && !isReading) void read();
   };
   again.current = refresh;
   document.addEventListener('visibilitychange', onVisibility);

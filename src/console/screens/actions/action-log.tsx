@@ -6,7 +6,7 @@ import { href } from '../../page/router.ts';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { visible } from '../../parts/untrusted.tsx';
-import { exactText } from '../../server/clock.ts';
+import { exactText, hourText } from '../../server/clock.ts';
 import { type FollowedLog, useFollowedLog } from './followed-log.ts';
 import { countText } from './health.ts';
 
@@ -30,8 +30,7 @@ export function ActionLog({ fleetId, name }: { fleetId: string; name: string }) 
       {isRefused && <ErrorBanner error={error} />}
       {!isRefused && brokenSinceMs !== undefined && (
         <Banner kind="warn">
-          The log cannot be read since {exactText(brokenSinceMs).slice(11, 19)}; it is tried again. What is
-          below is older.
+          The log cannot be read since {hourText(brokenSinceMs)}; it is tried again. What is below is older.
         </Banner>
       )}
       {isRead && lines.length === 0 && (

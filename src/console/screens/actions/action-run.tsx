@@ -1,4 +1,3 @@
-import { useEffect, useState } from 'preact/hooks';
 import type {
   LogLineDocument,
   RunDocument,
@@ -14,7 +13,7 @@ import { Moment } from '../../parts/moment.tsx';
 import { Payload } from '../../parts/payload.tsx';
 import { Untrusted, visible } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
-import { spanText } from '../../server/clock.ts';
+import { fineSpanText } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
 import { ends } from '../mail/mail-life.tsx';
 import { countText } from './health.ts';
@@ -38,15 +37,13 @@ export interface ActionRunProps {
 /** One run beside the list: the record that it was for, its mails with what became of them, and its log. */
 export function ActionRun({ fleetId, name, run, back }: ActionRunProps) {
   const path = `/fleets/${fleetId}/actions/${name}/runs/${run}`;
-  const [isEnded, setEnded] = useState(false);
   const shown = useResource(
     path,
     (signal) => call<ShownRunDocument>('GET', path, { signal }),
-    isEnded ? undefined : everySeconds,
+    everySeconds,
+    // What becomes of its mails is followed until nothing more will.
+    ({ sent }) => sent.every(({ state }) => !isOpen(state)),
   );
-  const { value } = shown;
-  // What becomes of its mails is followed until nothing more will.
-  useEffect(() => setEnded(value?.sent.every(({ state }) => !isOpen(state)) === true), [value]);
   return (
     <Section
       title={`Run ${run}`}
@@ -110,8 +107,7 @@ function RunFacts({ fleetId, name, run }: { fleetId: string; name: string; run: 
         </dd>
         <dt>Ended</dt>
         <dd>
-          <Moment time={ended_at} />, {afterMs < 10_000 ? `${countText(afterMs)} ms` : spanText(afterMs)}{' '}
-          after the record was stored
+          <Moment time={ended_at} />, {fineSpanText(afterMs)} after the record was stored
         </dd>
         <dt>Took</dt>
         <dd>

@@ -12,7 +12,7 @@ import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { spanText } from '../../server/clock.ts';
-import { useBroadcast } from '../../server/followed-broadcast.ts';
+import { isEnded, useBroadcast } from '../../server/followed-broadcast.ts';
 import type { Resource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { BroadcastMark } from './broadcast-state.tsx';
@@ -25,7 +25,8 @@ import { Turns } from './turns.tsx';
 /** One broadcast: how far and how fast it is, whom it did not reach and why; pause, resume, cancel. */
 export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; broadcastId: string }) {
   const path = `/fleets/${fleetId}/broadcasts/${encodeURIComponent(broadcastId)}`;
-  const { broadcast, isEnded } = useBroadcast(path);
+  const broadcast = useBroadcast(path);
+  const isFollowed = broadcast.value === undefined || !isEnded(broadcast.value);
   return (
     <>
       <BroadcastHead fleetId={fleetId} path={path} resource={broadcast} />
@@ -53,7 +54,7 @@ export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; bro
         </Loaded>
       </div>
       <Commands
-        command={['broadcast', 'show', broadcastId, '--fleet', fleetId, ...(isEnded ? [] : ['--follow'])]}
+        command={['broadcast', 'show', broadcastId, '--fleet', fleetId, ...(isFollowed ? ['--follow'] : [])]}
         request={{ path }}
       />
     </>

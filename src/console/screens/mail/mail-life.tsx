@@ -1,8 +1,7 @@
-import { useEffect, useState } from 'preact/hooks';
 import type { ReceiptDocument } from '../../../contract/mail.ts';
 import { Moment } from '../../parts/moment.tsx';
 import { call } from '../../server/client.ts';
-import { exactText, spanText } from '../../server/clock.ts';
+import { fineSpanText } from '../../server/clock.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { followedNow } from '../../server/ticking.ts';
 
@@ -26,15 +25,12 @@ export function isSettled({ state }: ReceiptDocument): boolean {
 /** The receipt of a mail, read again while it lives. */
 export function useReceipt(fleetId: string, deviceId: string, mailId: string): Resource<ReceiptDocument> {
   const path = `/fleets/${fleetId}/devices/${deviceId}/mail/${mailId}`;
-  const [isEnded, setEnded] = useState(false);
-  const resource = useResource(
+  return useResource(
     path,
     (signal) => call<ReceiptDocument>('GET', path, { signal }),
-    isEnded ? undefined : everySeconds,
+    everySeconds,
+    isSettled,
   );
-  const { value } = resource;
-  useEffect(() => setEnded(value !== undefined && isSettled(value)), [value]);
-  return resource;
 }
 
 interface Step {
@@ -61,12 +57,6 @@ function stepsOf(receipt: ReceiptDocument): Step[] {
   return steps;
 }
 
-/** What was between two steps: milliseconds of a device that is quick, days of one that is not. */
-function betweenText(fromMs: number, toMs: number): string {
-  const ms = toMs - fromMs;
-  return ms < 10_000 ? `+${ms.toLocaleString('en')} ms` : `+${spanText(ms)}`;
-}
-
 /** The life of a mail as a line, with the time of each step and what was between them; `isExact`: for quoting. */
 export function MailLife({ receipt, isExact = false }: { receipt: ReceiptDocument; isExact?: boolean }) {
   followedNow();
@@ -77,7 +67,7 @@ export function MailLife({ receipt, isExact = false }: { receipt: ReceiptDocumen
       {stepsOf(receipt).map(({ name, time, kind }) => {
         const timeMs = time === null ? undefined : Date.parse(time);
         const between =
-          beforeMs !== undefined && timeMs !== undefined ? betweenText(beforeMs, timeMs) : undefined;
+          beforeMs !== undefined && timeMs !== undefined ? `+${fineSpanText(timeMs - beforeMs)}` : undefined;
         beforeMs = timeMs ?? beforeMs;
         return (
           <li class={`is-${kind}`} key={name}>
@@ -86,8 +76,7 @@ export function MailLife({ receipt, isExact = false }: { receipt: ReceiptDocumen
             </span>
             {time !== null && (
               <span class="soft small">
-                {isExact && `${exactText(time).slice(0, 19)}, `}
-                <Moment time={time} />
+                <Moment time={time} isExact={isExact} />
               </span>
             )}
           </li>
@@ -97,8 +86,7 @@ export function MailLife({ receipt, isExact = false }: { receipt: ReceiptDocumen
         <li class="is-next">
           <span>Expires</span>
           <span class="small">
-            {isExact && `${exactText(expires_at).slice(0, 19)}, `}
-            <Moment time={expires_at} />
+            <Moment time={expires_at} isExact={isExact} />
           </span>
         </li>
       )}

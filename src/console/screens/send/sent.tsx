@@ -2,7 +2,7 @@ import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { SentMailDocument } from '../../../contract/mail.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
-import { useBroadcast } from '../../server/followed-broadcast.ts';
+import { isEnded, useBroadcast } from '../../server/followed-broadcast.ts';
 import { RefusedDevices } from '../broadcasts/refusals.tsx';
 import { MailLife, useReceipt } from '../mail/mail-life.tsx';
 
@@ -35,8 +35,8 @@ export function MailSent({ fleetId, deviceId, mail }: MailSentProps) {
 /** How far a broadcast is that was just started. */
 export function BroadcastSent({ fleetId, broadcast }: { fleetId: string; broadcast: BroadcastDocument }) {
   const path = `/fleets/${fleetId}/broadcasts/${broadcast.broadcast_id}`;
-  const { broadcast: current, isEnded } = useBroadcast(path);
-  const { state, devices, queued, refused } = current.value ?? broadcast;
+  const current = useBroadcast(path).value ?? broadcast;
+  const { state, devices, queued, refused } = current;
   return (
     <>
       <progress
@@ -53,8 +53,8 @@ export function BroadcastSent({ fleetId, broadcast }: { fleetId: string; broadca
           See what becomes of it
         </a>
       </p>
-      {isEnded && refused > 0 && (
-        <RefusedDevices fleetId={fleetId} path={path} broadcast={current.value ?? broadcast} />
+      {isEnded(current) && refused > 0 && (
+        <RefusedDevices fleetId={fleetId} path={path} broadcast={current} />
       )}
     </>
   );
