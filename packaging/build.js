@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { build } from 'esbuild';
 import { buildConsole } from './build-console.js';
 import { buildDevice } from './build-device.js';
 import { compressFiles } from './compress.js';
@@ -35,6 +36,18 @@ function isSame(file) {
   return existsSync(before) && readFileSync(before).equals(readFileSync(after));
 }
 
+function bundleInPlace(file) {
+  return build({
+    entryPoints: [file],
+    outfile: file,
+    allowOverwrite: true,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'warning',
+  });
+}
+
 function put(file) {
   mkdirSync(dirname(join(target, file)), { recursive: true });
   renameSync(join(compiled, file), join(target, file));
@@ -48,6 +61,8 @@ try {
     chmodSync(join(compiled, 'main.js'), 0o755);
     // What an author of actions imports: types alone, which are the source as it is.
     copyFileSync('src/features/actions/pool/api.ts', join(compiled, 'features/actions/pool/api.d.ts'));
+    // The library in it has hundreds of files, which each start would look for one by one.
+    await bundleInPlace(join(compiled, 'contract/type-builder.js'));
     await buildDevice(compiler, compiled);
     await buildConsole(join(compiled, 'console'));
     compressFiles(join(compiled, 'console'));

@@ -1,7 +1,7 @@
-import { type Static, Type } from 'typebox';
 import { testRecordsPerActionMax, testsPerActionMax } from '../core/bounds.ts';
 import { runErrorOrNull } from './action-run.ts';
 import { closedObject, jsonObject, nullable, time } from './document.ts';
+import { type Static, Type } from './type-builder.ts';
 
 const language = Type.Enum(['javascript', 'typescript']);
 const trigger = closedObject({ kind: Type.Enum(['message', 'datapoint']), schema: Type.String() });

@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox';
 import { tagsMax } from '../core/bounds.ts';
 import { schemaNamePattern } from '../core/identity.ts';
 import { deviceDocument } from './device.ts';
@@ -13,6 +12,7 @@ import {
   wordOf,
 } from './document.ts';
 import { mailSettings, mailStates } from './mail.ts';
+import { type Static, Type } from './type-builder.ts';
 
 const target = Type.Object(
   {

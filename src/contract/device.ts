@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox';
 import { tagsMax } from '../core/bounds.ts';
 import { deviceSecretPattern } from '../core/identity.ts';
 import {
@@ -15,6 +14,7 @@ import {
   timeText,
   wordOf,
 } from './document.ts';
+import { type Static, Type } from './type-builder.ts';
 
 /** Connection states; the first that applies. */
 const states = ['connected', 'active', 'offline'] as const;

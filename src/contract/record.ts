@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox';
 import { recordedAt, time } from './document.ts';
+import { type Static, Type } from './type-builder.ts';
 
 export const recordKind = Type.Enum(['datapoint', 'message', 'receipt']);
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { AuditEntryDocument } from '../../src/contract/audit.ts';
+import type { AuditEntryDocument } from '../../src/contract/access/audit.ts';
 import type { FleetDocument } from '../../src/contract/fleet.ts';
 import type { ServerDocument } from '../../src/contract/server.ts';
 import { fleetpost } from '../harness/command.ts';

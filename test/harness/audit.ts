@@ -1,4 +1,4 @@
-import type { AuditEntryDocument } from '../../src/contract/audit.ts';
+import type { AuditEntryDocument } from '../../src/contract/access/audit.ts';
 import type { ListDocument } from '../../src/contract/document.ts';
 import type { TestServer } from './server.ts';
 

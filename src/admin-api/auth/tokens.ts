@@ -1,12 +1,12 @@
-import { Type } from 'typebox';
-import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
 import {
   createdTokenDocument,
   newTokenBody,
   selfDocument,
   type TokenDocument,
   tokenDocument,
-} from '../../contract/token.ts';
+} from '../../contract/access/token.ts';
+import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
+import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { isExpired, type Token, type Tokens } from '../../declarations/tokens.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';

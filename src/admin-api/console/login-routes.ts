@@ -4,7 +4,7 @@ import {
   consoleSessionDocument,
   newConsoleCodeBody,
   newConsoleSessionBody,
-} from '../../contract/console/login.ts';
+} from '../../contract/access/login.ts';
 import { errorAnswers } from '../../contract/document.ts';
 import { ApiError, rateLimited } from '../../core/errors.ts';
 import { RateLimiter } from '../../core/rate-limiter.ts';

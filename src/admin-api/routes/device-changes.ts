@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox';
 import {
   changedDevicesDocument,
   deviceSelection,
@@ -6,6 +5,7 @@ import {
   selectedChange,
 } from '../../contract/device.ts';
 import { closedObject, errorAnswers, fleetPath } from '../../contract/document.ts';
+import { type Static, Type } from '../../contract/type-builder.ts';
 import { tagsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';

@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox';
 import {
   createdDeviceDocument,
   type DeviceChangeBody,
@@ -11,6 +10,7 @@ import {
   shownDeviceDocument,
 } from '../../contract/device.ts';
 import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
+import { type Static, Type } from '../../contract/type-builder.ts';
 import { clientAddressText } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity.ts';

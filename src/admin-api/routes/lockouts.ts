@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox';
 import {
   type LockoutDocument,
   liftedDocument,
@@ -7,6 +6,7 @@ import {
   lockoutSelection,
 } from '../../contract/device.ts';
 import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
+import { type Static, Type } from '../../contract/type-builder.ts';
 import { clientAddressText, parseClientAddress } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Lockout, LockoutFilter } from '../../domain/devices/lockout.ts';

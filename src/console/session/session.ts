@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
-import type { ConsoleSessionDocument } from '../../contract/console/login.ts';
-import type { SelfDocument } from '../../contract/token.ts';
+import type { ConsoleSessionDocument } from '../../contract/access/login.ts';
+import type { SelfDocument } from '../../contract/access/token.ts';
 import type { Scope } from '../../core/scope.ts';
 import { go, href } from '../page/router.ts';
 import { call, endSession, token } from '../server/client.ts';

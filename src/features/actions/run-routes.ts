@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import {
@@ -21,6 +20,7 @@ import {
   pageLimit,
   repeatedParameter,
 } from '../../contract/document.ts';
+import { Type } from '../../contract/type-builder.ts';
 import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import { addDeadLettersOf } from '../dead-letters/routes.ts';

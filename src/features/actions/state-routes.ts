@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import {
@@ -10,6 +9,7 @@ import {
   stateValueBody,
 } from '../../contract/action-run.ts';
 import { errorAnswers, listOf, namedPath, pageLimit } from '../../contract/document.ts';
+import { Type } from '../../contract/type-builder.ts';
 import type { StateEntry } from './service.ts';
 
 function describeEntry({ key, value }: StateEntry): StateEntryDocument {

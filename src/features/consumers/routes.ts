@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { parseTime, timeTextOf } from '../../admin-api/request/times.ts';
 import {
@@ -12,6 +11,7 @@ import {
   settledBatchDocument,
 } from '../../contract/consumer.ts';
 import { errorAnswers, fleetPath, listOf, namedPath, pauseBody } from '../../contract/document.ts';
+import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
 import { recordJson } from '../records/record-line.ts';

@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
@@ -16,6 +15,7 @@ import {
   shownRefusedRecordDocument,
   signingSecretDocument,
 } from '../../contract/forwarder.ts';
+import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';

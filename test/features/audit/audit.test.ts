@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { AuditEntryDocument } from '../../../src/contract/audit.ts';
+import type { AuditEntryDocument } from '../../../src/contract/access/audit.ts';
 import { auditEntries } from '../../harness/audit.ts';
 import { fleetpost, fleetpostJson } from '../../harness/command.ts';
 import { createFleet } from '../../harness/device.ts';

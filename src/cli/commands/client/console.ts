@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Command } from 'commander';
-import type { ConsoleCodeDocument } from '../../../contract/console/login.ts';
+import type { ConsoleCodeDocument } from '../../../contract/access/login.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand, defaultFleet, deviceIdOption, fleetIdOption } from '../../options.ts';
 import { print } from '../../output.ts';

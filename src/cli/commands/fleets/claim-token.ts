@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ClaimTokenDocument, CreatedClaimTokenDocument } from '../../../contract/token.ts';
+import type { ClaimTokenDocument, CreatedClaimTokenDocument } from '../../../contract/access/token.ts';
 import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';

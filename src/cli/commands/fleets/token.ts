@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { CreatedTokenDocument, TokenDocument } from '../../../contract/token.ts';
+import type { CreatedTokenDocument, TokenDocument } from '../../../contract/access/token.ts';
 import { type Scope, scopes } from '../../../core/scope.ts';
 import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';

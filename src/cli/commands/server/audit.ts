@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { type Command, Option } from 'commander';
-import type { AuditEntryDocument } from '../../../contract/audit.ts';
+import type { AuditEntryDocument } from '../../../contract/access/audit.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ConsoleCodeDocument } from '../../../contract/console/login.ts';
+import type { ConsoleCodeDocument } from '../../../contract/access/login.ts';
 import { tokenVariable } from '../../../core/config/client-variables.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { addressOf, OwnServers } from '../../../device/simulator/run/own-servers.ts';

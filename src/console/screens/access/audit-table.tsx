@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { AuditEntryDocument } from '../../../contract/audit.ts';
+import type { AuditEntryDocument } from '../../../contract/access/audit.ts';
 import { href, search } from '../../page/router.ts';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { AuditEntryDocument } from '../../../contract/audit.ts';
+import type { AuditEntryDocument } from '../../../contract/access/audit.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { Head } from '../../frame.tsx';
 import { byAge, Pages } from '../../lists/pages.tsx';

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import type { ClaimTokenDocument } from '../../../contract/access/token.ts';
 import type { ListDocument } from '../../../contract/document.ts';
-import type { ClaimTokenDocument } from '../../../contract/token.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Head } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { CreatedClaimTokenDocument } from '../../../contract/token.ts';
+import type { CreatedClaimTokenDocument } from '../../../contract/access/token.ts';
 import { ExpiryField, expiryTime } from '../../forms/expiry.tsx';
 import { Field, formTexts } from '../../forms/field.tsx';
 import { ShownOnce } from '../../forms/shown-once.tsx';

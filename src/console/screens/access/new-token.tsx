@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { CreatedTokenDocument } from '../../../contract/token.ts';
+import type { CreatedTokenDocument } from '../../../contract/access/token.ts';
 import type { Scope } from '../../../core/scope.ts';
 import { ExpiryField, expiryTime } from '../../forms/expiry.tsx';
 import { Field, formTexts, SelectField } from '../../forms/field.tsx';

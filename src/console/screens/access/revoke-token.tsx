@@ -1,4 +1,4 @@
-import type { TokenDocument } from '../../../contract/token.ts';
+import type { TokenDocument } from '../../../contract/access/token.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';

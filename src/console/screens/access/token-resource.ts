@@ -1,5 +1,5 @@
+import type { TokenDocument } from '../../../contract/access/token.ts';
 import type { ListDocument } from '../../../contract/document.ts';
-import type { TokenDocument } from '../../../contract/token.ts';
 import { call } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { TokenDocument } from '../../../contract/token.ts';
+import type { TokenDocument } from '../../../contract/access/token.ts';
 import { Head } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { search } from '../../page/router.ts';
