@@ -5,7 +5,7 @@ import { type Resource, useResource } from './resource.ts';
 const everySeconds = 1;
 
 /** Whether all its mail is queued or refused. */
-export function hasEnded({ ended_at }: BroadcastDocument): boolean {
+export function isBroadcastEnded({ ended_at }: BroadcastDocument): boolean {
   return ended_at !== null;
 }
 
@@ -15,6 +15,6 @@ export function useBroadcast(path: string): Resource<BroadcastDocument> {
     path,
     (signal) => call<BroadcastDocument>('GET', path, { signal }),
     everySeconds,
-    hasEnded,
+    isBroadcastEnded,
   );
 }

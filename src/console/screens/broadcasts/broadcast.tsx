@@ -12,7 +12,7 @@ import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { spanText } from '../../server/clock.ts';
-import { hasEnded, useBroadcast } from '../../server/followed-broadcast.ts';
+import { isBroadcastEnded, useBroadcast } from '../../server/followed-broadcast.ts';
 import type { Resource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { BroadcastMark } from './broadcast-state.tsx';
@@ -26,7 +26,7 @@ import { Turns } from './turns.tsx';
 export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; broadcastId: string }) {
   const path = `/fleets/${fleetId}/broadcasts/${encodeURIComponent(broadcastId)}`;
   const broadcast = useBroadcast(path);
-  const isFollowed = broadcast.value === undefined || !hasEnded(broadcast.value);
+  const isFollowed = broadcast.value === undefined || !isBroadcastEnded(broadcast.value);
   return (
     <>
       <BroadcastHead fleetId={fleetId} path={path} resource={broadcast} />

@@ -2,7 +2,7 @@ import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { SentMailDocument } from '../../../contract/mail.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
-import { hasEnded, useBroadcast } from '../../server/followed-broadcast.ts';
+import { isBroadcastEnded, useBroadcast } from '../../server/followed-broadcast.ts';
 import { RefusedDevices } from '../broadcasts/refusals.tsx';
 import { MailLife, useReceipt } from '../mail/mail-life.tsx';
 
@@ -53,7 +53,7 @@ export function BroadcastSent({ fleetId, broadcast }: { fleetId: string; broadca
           See what becomes of it
         </a>
       </p>
-      {hasEnded(current) && refused > 0 && (
+      {isBroadcastEnded(current) && refused > 0 && (
         <RefusedDevices fleetId={fleetId} path={path} broadcast={current} />
       )}
     </>
