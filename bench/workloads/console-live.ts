@@ -27,8 +27,7 @@ export const consoleLive: Benchmark = {
   name: 'console-live',
   about:
     `A tab of the console that follows Live at ${ratePerSecond.toLocaleString('en-GB')} datapoints a second: memory of ` +
-    'its process and its JavaScript heap after each round. Minute by minute: --rounds 59 --seconds 60. After an hour ' +
-    'without another request its session ends, and with it the stream.',
+    'its process and its JavaScript heap after each round. An hour, minute by minute: --rounds 60 --seconds 60.',
   missing: missingBrowser,
   async run(options) {
     options.progress(`making ${devices.toLocaleString('en-GB')} devices`);

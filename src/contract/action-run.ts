@@ -1,7 +1,7 @@
 import { actionStateKeyLengthMax } from '../core/bounds.ts';
-import { jsonObject, nullable, recordedAt, time } from './document.ts';
+import { closedObject, jsonObject, nullable, recordedAt, time } from './document.ts';
 import { mailStates } from './mail.ts';
-import { recordDocument } from './record.ts';
+import { recordDocument, runKind } from './record.ts';
 import { type Static, Type } from './type-builder.ts';
 
 /** docs/actions/operating.md explains each. */
@@ -50,12 +50,11 @@ export const trialDocument = Type.Object({
 });
 export type TrialDocument = Static<typeof trialDocument>;
 
-const sentKind = Type.Enum(['message', 'datapoint']);
 export const runOutcome = Type.Enum(['done', 'failed', 'dead']);
 export const runDocument = Type.Object({
   run: Type.Integer(),
   record_id: Type.String(),
-  kind: sentKind,
+  kind: runKind,
   device: Type.String(),
   name: Type.String(),
   stored_at: Type.String({ description: 'When the record was stored. ISO 8601, UTC' }),
@@ -102,7 +101,7 @@ export type LogLineDocument = Static<typeof logLineDocument>;
 export const deadRunDocument = Type.Object({
   run: Type.Integer({ description: 'Number of its last attempt, as in the list of runs.' }),
   record_id: Type.String(),
-  kind: sentKind,
+  kind: runKind,
   device: Type.String(),
   name: Type.String(),
   stored_at: time,
@@ -138,10 +137,7 @@ export const stateEntryDocument = Type.Object({
 });
 export type StateEntryDocument = Static<typeof stateEntryDocument>;
 
-export const stateValueBody = Type.Object(
-  { value: Type.Unknown({ description: 'Any JSON but null.' }) },
-  { additionalProperties: false },
-);
+export const stateValueBody = closedObject({ value: Type.Unknown({ description: 'Any JSON but null.' }) });
 
 export const deletedKeysDocument = Type.Object({ deleted: Type.Integer() });
 export type DeletedKeysDocument = Static<typeof deletedKeysDocument>;

@@ -1,10 +1,11 @@
 import { testRecordsPerActionMax, testsPerActionMax } from '../core/bounds.ts';
 import { runErrorOrNull } from './action-run.ts';
-import { closedObject, jsonObject, nullable, time } from './document.ts';
+import { closedObject, closedPartial, jsonObject, nullable, time } from './document.ts';
+import { runKind } from './record.ts';
 import { type Static, Type } from './type-builder.ts';
 
 const language = Type.Enum(['javascript', 'typescript']);
-const trigger = closedObject({ kind: Type.Enum(['message', 'datapoint']), schema: Type.String() });
+const trigger = closedObject({ kind: runKind, schema: Type.String() });
 export type ActionTriggerDocument = Static<typeof trigger>;
 const triggers = Type.Array(trigger, {
   description: 'Schemas whose records run the action. The fleet must have them.',
@@ -18,7 +19,7 @@ const payloadSchema = Type.Unsafe<Record<string, unknown>>({
 
 const testRecord = closedObject({
   device: Type.String({ description: 'Id of the device taken as the sender.' }),
-  kind: Type.Optional(Type.Enum(['message', 'datapoint'])),
+  kind: Type.Optional(runKind),
   name: Type.Optional(
     Type.String({ description: 'Name of the schema. Like `kind`, defaults to the first trigger.' }),
   ),
@@ -26,7 +27,7 @@ const testRecord = closedObject({
 });
 const state = (description: string) =>
   Type.Optional(Type.Unsafe<Record<string, unknown>>({ ...jsonObject, description }));
-const actionTest = Type.Object(
+const actionTest = closedObject(
   {
     record: Type.Optional(testRecord),
     records: Type.Optional(
@@ -45,35 +46,32 @@ const actionTest = Type.Object(
     ),
     state_after: state('The whole state that the last run must leave, if present.'),
   },
-  { additionalProperties: false, description: 'Has either `record` or `records`. All runs must succeed.' },
+  { description: 'Has either `record` or `records`. All runs must succeed.' },
 );
 export type ActionTestDocument = Static<typeof actionTest>;
 const code = { source: Type.String({ description: 'An ES module.' }), language };
 
-export const actionChangeBody = Type.Partial(
-  Type.Object({
-    enabled: Type.Boolean(),
-    runs_per_second_max: nullable('integer', {
-      minimum: 1,
-      maximum: 1_000_000,
-      description: 'Null: the configured default.',
-    }),
+export const actionChangeBody = closedPartial({
+  enabled: Type.Boolean(),
+  runs_per_second_max: nullable('integer', {
+    minimum: 1,
+    maximum: 1_000_000,
+    description: 'Null: the configured default.',
   }),
-  { additionalProperties: false },
-);
+});
 export type ActionChangeBody = Static<typeof actionChangeBody>;
 
 /** Beside the code. Absent fields are taken over from the current version. */
 const takenOver = Type.Partial(
   Type.Object({
     on: triggers,
-    filter: Type.Partial(
-      Type.Object({
+    filter: closedPartial(
+      {
         devices: Type.Union([devices, Type.Null()]),
         tags: Type.Union([tagList, Type.Null()]),
         payload: Type.Union([payloadSchema, Type.Null()]),
-      }),
-      { additionalProperties: false, description: 'All conditions must hold. Null removes one.' },
+      },
+      { description: 'All conditions must hold. Null removes one.' },
     ),
     tests: Type.Array(actionTest, {
       maxItems: testsPerActionMax,
@@ -83,14 +81,14 @@ const takenOver = Type.Partial(
 ).properties;
 const draft = closedObject({ ...code, ...takenOver });
 export type ActionDraftBody = Static<typeof draft>;
-export const newVersionBody = Type.Object(
+export const newVersionBody = closedObject(
   {
     ...code,
     ...takenOver,
     ...actionChangeBody.properties,
     force: Type.Optional(Type.Boolean({ description: 'Deploy even if a test fails or types are wrong.' })),
   },
-  { additionalProperties: false, description: 'Absent fields stay as they are; the code is required.' },
+  { description: 'Absent fields stay as they are; the code is required.' },
 );
 /** Code to type-check. */
 export const checkBody = closedObject({ source: Type.String(), on: Type.Optional(triggers) });
@@ -108,9 +106,9 @@ export const checkDocument = Type.Object({
 export type CheckDocument = Static<typeof checkDocument>;
 
 export const rollbackBody = closedObject({ version: Type.Integer({ minimum: 1 }) });
-export const trialBody = Type.Object(
+export const trialBody = closedObject(
   { record: Type.Optional(testRecord), test: Type.Optional(actionTest), draft: Type.Optional(draft) },
-  { additionalProperties: false, description: 'Has either a record, for the state as it is, or a test.' },
+  { description: 'Has either a record, for the state as it is, or a test.' },
 );
 
 const filter = Type.Partial(Type.Object({ devices, tags: tagList, payload: payloadSchema }));

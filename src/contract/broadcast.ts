@@ -2,6 +2,7 @@ import { tagsMax } from '../core/bounds.ts';
 import { schemaNamePattern } from '../core/identity.ts';
 import { deviceDocument } from './device.ts';
 import {
+  closedObject,
   deviceId,
   nullable,
   oneOrSeveral,
@@ -14,31 +15,28 @@ import {
 import { mailSettings, mailStates } from './mail.ts';
 import { type Static, Type } from './type-builder.ts';
 
-const target = Type.Object(
+const target = closedObject(
   {
     devices: Type.Optional(Type.Array(deviceId, { minItems: 1 })),
     tag: Type.Optional(oneOrSeveral(tag, tagsMax, 'To the devices that have all of these tags.')),
     all: Type.Optional(Type.Literal(true)),
   },
-  { additionalProperties: false, minProperties: 1, maxProperties: 1 },
+  { minProperties: 1, maxProperties: 1 },
 );
-export const newBroadcastBody = Type.Object(
-  {
-    name: Type.String({ pattern: schemaNamePattern.source }),
-    payload: Type.Optional(
-      Type.Unsafe<Record<string, unknown> | null>({
-        type: ['object', 'null'],
-        description: 'Delivered byte for byte as in the body. Default: {}.',
-      }),
-    ),
-    to: target,
-    ...mailSettings,
-    deliver_at: Type.Optional(
-      Type.String({ description: 'When to deliver it to the mailboxes: ISO 8601 with a time zone.' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const newBroadcastBody = closedObject({
+  name: Type.String({ pattern: schemaNamePattern.source }),
+  payload: Type.Optional(
+    Type.Unsafe<Record<string, unknown> | null>({
+      type: ['object', 'null'],
+      description: 'Delivered byte for byte as in the body. Default: {}.',
+    }),
+  ),
+  to: target,
+  ...mailSettings,
+  deliver_at: Type.Optional(
+    Type.String({ description: 'When to deliver it to the mailboxes: ISO 8601 with a time zone.' }),
+  ),
+});
 export type NewBroadcastBody = Static<typeof newBroadcastBody>;
 
 export const broadcastDocument = Type.Object({

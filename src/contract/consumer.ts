@@ -1,4 +1,4 @@
-import { nullable, time, timeText } from './document.ts';
+import { closedObject, closedPartial, nullable, time, timeText } from './document.ts';
 import { recordDocument, recordKind } from './record.ts';
 import { type Static, Type } from './type-builder.ts';
 
@@ -13,22 +13,19 @@ const filter = {
   }),
 };
 const enabled = Type.Boolean({ description: 'False: paused, so that no further batch is leased.' });
-export const consumerBody = Type.Partial(
-  Type.Object({
-    ...filter,
-    lease_seconds: nullable('integer', {
-      minimum: 1,
-      maximum: 3_600,
-      description: 'Lease of a batch; null for 30 seconds.',
-    }),
-    enabled,
-    start: Type.Union(
-      [Type.Enum(['earliest', 'latest']), timeText('At the first record stored then or later.')],
-      { description: 'Where a new consumer begins. Default: `earliest`. Ignored for an existing one.' },
-    ),
+export const consumerBody = closedPartial({
+  ...filter,
+  lease_seconds: nullable('integer', {
+    minimum: 1,
+    maximum: 3_600,
+    description: 'Lease of a batch; null for 30 seconds.',
   }),
-  { additionalProperties: false },
-);
+  enabled,
+  start: Type.Union(
+    [Type.Enum(['earliest', 'latest']), timeText('At the first record stored then or later.')],
+    { description: 'Where a new consumer begins. Default: `earliest`. Ignored for an existing one.' },
+  ),
+});
 export type ConsumerBody = Static<typeof consumerBody>;
 
 export const consumerDocument = Type.Object({
@@ -57,22 +54,19 @@ export const consumerDocument = Type.Object({
 });
 export type ConsumerDocument = Static<typeof consumerDocument>;
 
-export const fetchBody = Type.Partial(
-  Type.Object({
-    max: Type.Integer({
-      minimum: 1,
-      maximum: 100_000,
-      description: 'Maximum number of records. Default: 100.',
-    }),
-    wait_seconds: Type.Integer({
-      minimum: 0,
-      maximum: 60,
-      description: 'How long to wait for records. Default: 0.',
-    }),
-    worker: Type.String({ maxLength: 100, description: 'Name of the worker, shown with the consumer.' }),
+export const fetchBody = closedPartial({
+  max: Type.Integer({
+    minimum: 1,
+    maximum: 100_000,
+    description: 'Maximum number of records. Default: 100.',
   }),
-  { additionalProperties: false },
-);
+  wait_seconds: Type.Integer({
+    minimum: 0,
+    maximum: 60,
+    description: 'How long to wait for records. Default: 0.',
+  }),
+  worker: Type.String({ maxLength: 100, description: 'Name of the worker, shown with the consumer.' }),
+});
 export const batchDocument = Type.Object({
   batch_id: nullable('string', { description: 'Null if there were no records.' }),
   shard: nullable('integer'),
@@ -80,10 +74,7 @@ export const batchDocument = Type.Object({
   records: Type.Array(recordDocument),
   paused: Type.Optional(Type.Boolean({ description: 'True if there are no records because it is paused.' })),
 });
-export const settleBatchBody = Type.Object(
-  { batch_id: Type.String({ maxLength: 64 }) },
-  { additionalProperties: false },
-);
+export const settleBatchBody = closedObject({ batch_id: Type.String({ maxLength: 64 }) });
 export const settledBatchDocument = Type.Object({
   records: Type.Integer({ description: 'Number of records; 0 if the batch was acknowledged before.' }),
 });

@@ -2,6 +2,7 @@ import { tagsMax } from '../core/bounds.ts';
 import { deviceSecretPattern } from '../core/identity.ts';
 import {
   closedObject,
+  closedPartial,
   deviceId,
   fleetId,
   name,
@@ -77,12 +78,8 @@ export const rotatedSecretDocument = Type.Interface([secretDocument], {
 });
 export type RotatedSecretDocument = Static<typeof rotatedSecretDocument>;
 
-export const newDeviceBody = Type.Partial(Type.Object({ device_id: deviceId, name, tags }), {
-  additionalProperties: false,
-});
-export const deviceChangeBody = Type.Partial(Type.Object({ enabled: Type.Boolean(), name, tags }), {
-  additionalProperties: false,
-});
+export const newDeviceBody = closedPartial({ device_id: deviceId, name, tags });
+export const deviceChangeBody = closedPartial({ enabled: Type.Boolean(), name, tags });
 export type DeviceChangeBody = Static<typeof deviceChangeBody>;
 
 /** Filter of a fleet's devices; all parameters must match. */
@@ -105,18 +102,18 @@ export const deviceFilter = Type.Object({
 
 /** Maximum devices per call, which takes some milliseconds of each shard. */
 export const devicesPerChangeMax = 500;
-export const deviceSelection = Type.Object(
+export const deviceSelection = closedObject(
   {
     device_ids: Type.Optional(Type.Array(deviceId, { minItems: 1, maxItems: devicesPerChangeMax })),
     all: Type.Optional(Type.Literal(true)),
     ...deviceFilter.properties,
     tag: Type.Optional(oneOrSeveral(tag, tagsMax, 'The device has all of these tags.')),
   },
-  { additionalProperties: false, minProperties: 1, description: 'Ids, the filters of a list, or all.' },
+  { minProperties: 1, description: 'Ids, the filters of a list, or all.' },
 );
-export const selectedChange = Type.Partial(
-  Type.Object({ enabled: Type.Boolean(), add_tags: tags, remove_tags: tags }),
-  { additionalProperties: false, minProperties: 1 },
+export const selectedChange = closedPartial(
+  { enabled: Type.Boolean(), add_tags: tags, remove_tags: tags },
+  { minProperties: 1 },
 );
 export const changedDevicesDocument = Type.Object({
   changed: Type.Integer(),
@@ -131,17 +128,14 @@ export const newDevicesBody = closedObject({
   tags: Type.Optional(tags),
 });
 /** A device as one line of an import or an export. */
-export const deviceLine = Type.Partial(
-  Type.Object({
-    device_id: deviceId,
-    name,
-    tags,
-    enabled: Type.Boolean(),
-    secret: Type.String({ pattern: deviceSecretPattern.source }),
-    secret_digest: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-  }),
-  { additionalProperties: false },
-);
+export const deviceLine = closedPartial({
+  device_id: deviceId,
+  name,
+  tags,
+  enabled: Type.Boolean(),
+  secret: Type.String({ pattern: deviceSecretPattern.source }),
+  secret_digest: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+});
 /** The outcome of one line of an import. Members without a value are absent; cells of a CSV, empty. */
 export interface ImportedLine {
   line: number;

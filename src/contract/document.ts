@@ -1,7 +1,7 @@
 import { tagLengthMax, tagsMax } from '../core/bounds.ts';
 import { deviceIdPattern, fleetIdPattern, schemaNamePattern } from '../core/identity.ts';
 import { plainCharacter } from '../core/plain-text.ts';
-import { type Static, type TProperties, type TSchema, Type } from './type-builder.ts';
+import { type Static, type TObjectOptions, type TProperties, type TSchema, Type } from './type-builder.ts';
 
 /** What the documents and parameters of the admin API have in common, beginning with a member that may be null. */
 export const nullable = <T extends 'string' | 'integer'>(type: T, options: object = {}) =>
@@ -13,8 +13,13 @@ export function wordOf<const T extends string>(words: readonly T[], options: obj
 }
 
 /** An object without further members: a mistyped one of a body must not be ignored. */
-export function closedObject<P extends TProperties>(properties: P) {
-  return Type.Object(properties, { additionalProperties: false });
+export function closedObject<P extends TProperties>(properties: P, options: TObjectOptions = {}) {
+  return Type.Object(properties, { ...options, additionalProperties: false });
+}
+
+/** The same, with each member optional. */
+export function closedPartial<P extends TProperties>(properties: P, options: TObjectOptions = {}) {
+  return Type.Partial(Type.Object(properties), { ...options, additionalProperties: false });
 }
 
 export const fleetId = Type.String({ pattern: fleetIdPattern.source });
@@ -58,10 +63,7 @@ export const devicePath = Type.Object({ fleet_id: Type.String(), device_id: Type
 /** Path of what has a name in its fleet: an action, a consumer, a forwarder. */
 export const namedPath = Type.Object({ fleet_id: Type.String(), name: Type.String() });
 /** Pauses or resumes what reads the records of a fleet. */
-export const pauseBody = Type.Object(
-  { enabled: Type.Boolean({ description: 'False pauses it.' }) },
-  { additionalProperties: false },
-);
+export const pauseBody = closedObject({ enabled: Type.Boolean({ description: 'False pauses it.' }) });
 export const pageLimit = Type.Integer({ minimum: 1, maximum: 1_000, default: 100 });
 /** A query parameter that is repeated for each value. */
 export function repeatedParameter<T extends TSchema>(item: T, maxItems: number, description: string) {

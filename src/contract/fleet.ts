@@ -1,5 +1,5 @@
 import { fleetBounds } from '../core/bounds.ts';
-import { fleetId, name, nullable, time, wordOf } from './document.ts';
+import { closedPartial, fleetId, name, nullable, time, wordOf } from './document.ts';
 import { type Static, Type } from './type-builder.ts';
 
 /** Null resets a limit to that of the configuration. */
@@ -15,11 +15,9 @@ const limits = {
   log_bytes_max: nullable('integer', fleetBounds.log_bytes_max),
 };
 const changeable = { name, ...limits };
-export const newFleetBody = Type.Partial(Type.Object({ fleet_id: fleetId, ...changeable }), {
-  additionalProperties: false,
-});
+export const newFleetBody = closedPartial({ fleet_id: fleetId, ...changeable });
 export type NewFleetBody = Static<typeof newFleetBody>;
-export const fleetChangeBody = Type.Partial(Type.Object(changeable), { additionalProperties: false });
+export const fleetChangeBody = closedPartial(changeable);
 export type FleetChangeBody = Static<typeof fleetChangeBody>;
 
 /** A fleet with its effective limits: its own, or those of the configuration. */

@@ -3,7 +3,6 @@ import { recordHeadDocument, recordKind } from './record.ts';
 import { type Static, Type } from './type-builder.ts';
 
 const type = Type.Enum(['webhook', 'nats']);
-const closed = { additionalProperties: false };
 
 const signingSecret = Type.String({
   maxLength: 200,
@@ -50,13 +49,13 @@ const secretMembers = {
       'PEM: certificates to trust instead of the usual ones, and a client certificate with its key; null for none.',
   }),
 };
-const filter = Type.Object(
+const filter = closedObject(
   {
     // States its type: otherwise uniqueItems would compare each pair.
     kinds: Type.Optional(Type.Array(Type.Enum(recordKind.enum, { type: 'string' }), { uniqueItems: true })),
     schemas: Type.Optional(Type.Array(Type.String())),
   },
-  { ...closed, description: 'Records must match all members.' },
+  { description: 'Records must match all members.' },
 );
 const batchMembers = {
   batch_records_max: Type.Integer({
@@ -96,7 +95,7 @@ export const forwarderBody = Type.Interface(
       }),
     ),
   },
-  { ...closed, description: 'Absent members stay as they are.' },
+  { additionalProperties: false, description: 'Absent members stay as they are.' },
 );
 export type ForwarderBody = Static<typeof forwarderBody>;
 

@@ -1,6 +1,8 @@
 import { recordedAt, time } from './document.ts';
 import { type Static, Type } from './type-builder.ts';
 
+/** What a device sends, and an action runs for. */
+export const runKind = Type.Enum(['datapoint', 'message']);
 export const recordKind = Type.Enum(['datapoint', 'message', 'receipt']);
 
 /** A record without what its device sent. */

@@ -1,4 +1,4 @@
-import { nullable } from './document.ts';
+import { closedObject, nullable } from './document.ts';
 import { type Static, Type } from './type-builder.ts';
 
 export const schemaKind = Type.Enum(['datapoint', 'message', 'mail']);
@@ -11,7 +11,7 @@ export const schemaDocument = Type.Object({
 });
 export type SchemaDocument = Static<typeof schemaDocument>;
 
-export const schemaCheckBody = Type.Object(
+export const schemaCheckBody = closedObject(
   {
     kind: schemaKind,
     name: Type.Optional(Type.String({ description: 'Of a stored schema.' })),
@@ -20,7 +20,7 @@ export const schemaCheckBody = Type.Object(
       Type.String({ description: 'Text of a body, as a device or an operator would send it.' }),
     ),
   },
-  { additionalProperties: false, description: 'Has either `name` or `schema`.' },
+  { description: 'Has either `name` or `schema`.' },
 );
 export type SchemaCheckBody = Static<typeof schemaCheckBody>;
 /** What a schema costs, and whether a body matches it. */

@@ -11,6 +11,7 @@ import { RateLimiter } from '../../core/rate-limiter.ts';
 import type { Token } from '../../declarations/tokens.ts';
 import { hasEnded } from '../auth/authorization.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import type { Principal } from '../request/scope.ts';
 import { timeTextOf } from '../request/times.ts';
 
@@ -91,7 +92,7 @@ function parentOf({ id }: Principal, context: AdminContext): Token | null {
 
 /** Adds the route that makes codes, for a token of any scope. */
 export function addConsoleCodeRoute(app: AdminApp, context: AdminContext): void {
-  app.post('/console-codes', { config: { scope: 'any' }, schema: codeCreation }, createCode(context));
+  routesOf(app)('POST', '/console-codes', 'any', codeCreation, createCode(context));
 }
 
 /**

@@ -7,6 +7,7 @@ import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { DeviceImport, existingPolicies, importTypes } from './device-import.ts';
 
 /** Devices created at a time: some milliseconds of this thread, and one commit of each shard. */
@@ -152,9 +153,12 @@ export function addImportRoute(app: AdminApp, context: AdminContext): void {
   });
   app.addContentTypeParser([...importTypes], (_request, payload, done) => done(null, payload));
 
-  app.post(
+  routesOf(app)(
+    'POST',
     '/fleets/:fleet_id/devices::import',
-    { config: { scope: 'provision', hasLongBody: true }, schema: importing },
+    'provision',
+    importing,
     importDevices(context, listed, stopping.signal),
+    { hasLongBody: true },
   );
 }

@@ -1,9 +1,10 @@
 import { errorAnswers, fleetPath } from '../../contract/document.ts';
-import { type AttentionItem, attentionDocument } from '../../contract/insight/attention.ts';
+import { type AttentionItem, attentionDocument, attentionItem } from '../../contract/insight/attention.ts';
 import type { ShownAction } from '../../features/actions/service.ts';
 import type { ConsumerStatus } from '../../features/consumers/service.ts';
 import type { ForwarderStatus } from '../../features/forwarders/service.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 import { listDeadLetters } from '../routes/dead-letter-list.ts';
 import type { DeviceCounts } from './device-counts.ts';
@@ -37,15 +38,11 @@ async function countLetters(
   return { count, isAll: false };
 }
 
-function ofServer(sentence: string): AttentionItem {
-  return { kind: 'server', name: null, device_id: null, count: null, sentence };
-}
-
 function ofLetters({ count, isAll }: { count: number; isAll: boolean }): AttentionItem[] {
   if (count === 0) return [];
   const number = isAll ? String(count) : `${count} or more`;
   const sentence = `${number} ${count === 1 ? 'mail' : 'mails'} died in the last 24 hours.`;
-  return [{ kind: 'dead_letters', name: null, device_id: null, count, sentence }];
+  return [attentionItem('dead_letters', sentence, { count })];
 }
 
 const heldSentences: Readonly<Record<NonNullable<ShownAction['held']>, string>> = {
@@ -61,11 +58,11 @@ function ofAction({ action, held, behind, lost, deadLetters }: ShownAction): Att
   const found: AttentionItem[] = [];
   if (held !== undefined && enabled) {
     const sentence = `The action ${name} takes no records: ${heldSentences[held]}.`;
-    found.push({ kind: 'action_held', name, device_id: null, count: null, sentence });
+    found.push(attentionItem('action_held', sentence, { name }));
   }
   if (enabled && behind > positionsBehindMax) {
     const sentence = `The action ${name} is ${behind} positions of the logs behind.`;
-    found.push({ kind: 'action_behind', name, device_id: null, count: behind, sentence });
+    found.push(attentionItem('action_behind', sentence, { name, count: behind }));
   }
   if (lost > 0) found.push(lostOf('action', name, lost));
   if (deadLetters > 0) found.push(deadOf('action', name, deadLetters));
@@ -83,11 +80,11 @@ function ofForwarder(status: ForwarderStatus): AttentionItem[] {
         : (lastError?.msg ?? 'an attempt failed');
     // What a receiver or a library says may be a sentence already.
     const sentence = `The forwarder ${name} delivers nothing now: ${why.replace(/[.\s]+$/, '')}.`;
-    found.push({ kind: 'forwarder_held', name, device_id: null, count: null, sentence });
+    found.push(attentionItem('forwarder_held', sentence, { name }));
   }
   if (state !== 'paused' && behind > positionsBehindMax) {
     const sentence = `The forwarder ${name} is ${behind} positions of the logs behind.`;
-    found.push({ kind: 'forwarder_behind', name, device_id: null, count: behind, sentence });
+    found.push(attentionItem('forwarder_behind', sentence, { name, count: behind }));
   }
   if (lost > 0) found.push(lostOf('forwarder', name, lost));
   if (deadLetters > 0) found.push(deadOf('forwarder', name, deadLetters));
@@ -100,7 +97,7 @@ function ofConsumer({ name, enabled, shards }: ConsumerStatus): AttentionItem[] 
   const seconds = Math.floor(Math.max(0, ...shards.map(({ secondsBehind }) => secondsBehind)));
   if (enabled && seconds > secondsBehindMax) {
     const sentence = `The consumer ${name} is ${Math.floor(seconds / 60)} minutes behind.`;
-    found.push({ kind: 'consumer_behind', name, device_id: null, count: seconds, sentence });
+    found.push(attentionItem('consumer_behind', sentence, { name, count: seconds }));
   }
   if (lost > 0) found.push(lostOf('consumer', name, lost));
   return found;
@@ -108,12 +105,12 @@ function ofConsumer({ name, enabled, shards }: ConsumerStatus): AttentionItem[] 
 
 function lostOf(what: 'action' | 'forwarder' | 'consumer', name: string, count: number): AttentionItem {
   const sentence = `The ${what} ${name} has lost ${count} positions of the logs: retention removed them before it read them.`;
-  return { kind: `${what}_lost`, name, device_id: null, count, sentence };
+  return attentionItem(`${what}_lost`, sentence, { name, count });
 }
 
 function deadOf(what: 'action' | 'forwarder', name: string, count: number): AttentionItem {
   const sentence = `The ${what} ${name} has ${count} dead ${count === 1 ? 'letter' : 'letters'}.`;
-  return { kind: `${what}_dead_letters`, name, device_id: null, count, sentence };
+  return attentionItem(`${what}_dead_letters`, sentence, { name, count });
 }
 
 const showing = {
@@ -139,7 +136,7 @@ const showAttention =
       consumers.list(fleetId),
     ]);
     const items: AttentionItem[] = [
-      ...notReady().map(({ msg }) => ofServer(msg)),
+      ...notReady().map(({ msg }) => attentionItem('server', msg)),
       ...mailboxes,
       ...ofLetters(letters),
       ...ownActions.flatMap(ofAction),
@@ -151,9 +148,5 @@ const showAttention =
 
 /** Adds `/fleets/{fleet_id}/attention`. */
 export function addAttentionRoute(app: AdminApp, context: AdminContext, counts: DeviceCounts): void {
-  app.get(
-    '/fleets/:fleet_id/attention',
-    { config: { scope: 'read' }, schema: showing },
-    showAttention(context, counts),
-  );
+  routesOf(app)('GET', '/fleets/:fleet_id/attention', 'read', showing, showAttention(context, counts));
 }

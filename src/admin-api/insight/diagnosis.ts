@@ -6,6 +6,7 @@ import { deviceIdOf } from '../../core/identity.ts';
 import { type DiagnosisInput, diagnose } from '../../domain/devices/diagnosis.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
 import { describeDevices } from '../request/device-state.ts';
+import { routesOf } from '../request/route.ts';
 
 /** Mails at the head of the mailbox that are looked at. */
 const mailsMax = 20;
@@ -65,9 +66,11 @@ const showDiagnosis =
 
 /** Adds `…/devices/{device_id}/diagnosis`. */
 export function addDiagnosisRoute(app: AdminApp, context: AdminContext): void {
-  app.get(
+  routesOf(app)(
+    'GET',
     '/fleets/:fleet_id/devices/:device_id/diagnosis',
-    { config: { scope: 'read' }, schema: showing },
+    'read',
+    showing,
     showDiagnosis(context),
   );
 }

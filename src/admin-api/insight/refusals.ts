@@ -3,6 +3,7 @@ import { type RefusalDocument, refusalsDocument } from '../../contract/insight/r
 import { ApiError } from '../../core/errors.ts';
 import type { Refusal } from '../../domain/devices/refusals.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 
 function describe({
@@ -51,9 +52,11 @@ const listRefusals =
 
 /** Adds `…/devices/{device_id}/refusals`. */
 export function addRefusalRoute(app: AdminApp, context: AdminContext): void {
-  app.get(
+  routesOf(app)(
+    'GET',
     '/fleets/:fleet_id/devices/:device_id/refusals',
-    { config: { scope: 'read' }, schema: listing },
+    'read',
+    listing,
     listRefusals(context),
   );
 }

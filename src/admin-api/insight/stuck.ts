@@ -1,4 +1,4 @@
-import type { AttentionItem } from '../../contract/insight/attention.ts';
+import { type AttentionItem, attentionItem } from '../../contract/insight/attention.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { plainText } from '../../core/plain-text.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
@@ -50,8 +50,10 @@ export async function attentionToMailboxes(
     headsOf(items.filter((status) => !isStuck(status))),
   ]);
   return [
-    ...(count > namedMax ? [ofMany(count, stuckSeconds, named[0], nowMs)] : named.map(ofOne(nowMs))),
-    ...young.flatMap(ofVain(nowMs)),
+    ...(count > namedMax
+      ? [ofMany(count, stuckSeconds, named[0], nowMs)]
+      : named.map((waiting) => ofOne(waiting, nowMs))),
+    ...young.flatMap((waiting) => ofVain(waiting, nowMs)),
   ];
 }
 
@@ -64,28 +66,21 @@ function ofMany(
   const all = `${count} mailboxes have had the same mail at the head for more than ${durationText(stuckSeconds * 1_000)}`;
   const one = longest && `${nameOf(longest.status)} with ${longest.mail.name} ${plightOf(longest, nowMs)}`;
   const sentence = one === undefined ? `${all}.` : `${all}; the longest is ${one}.`;
-  return { kind: 'stuck_mailboxes', name: null, device_id: null, count, sentence };
+  return attentionItem('stuck_mailboxes', sentence, { count });
 }
 
-const ofOne =
-  (nowMs: number) =>
-  (waiting: WaitingMail): AttentionItem => {
-    const { status, mail } = waiting;
-    const sentence = `${nameOf(status)} has had ${mail.name} at the head of its mailbox ${plightOf(waiting, nowMs)}.`;
-    const device_id = deviceIdOf(status.device);
-    return { kind: 'stuck_mailboxes', name: null, device_id, count: 1, sentence };
-  };
+function ofOne(waiting: WaitingMail, nowMs: number): AttentionItem {
+  const { status, mail } = waiting;
+  const sentence = `${nameOf(status)} has had ${mail.name} at the head of its mailbox ${plightOf(waiting, nowMs)}.`;
+  return attentionItem('stuck_mailboxes', sentence, { device_id: deviceIdOf(status.device), count: 1 });
+}
 
-const ofVain =
-  (nowMs: number) =>
-  ({ status, mail }: WaitingMail): AttentionItem[] => {
-    const what = fetchedInVain(mail, nowMs);
-    if (what === undefined) return [];
-    const sentence = `${nameOf(status)} fetches ${what}.`;
-    return [
-      { kind: 'never_answers', name: null, device_id: deviceIdOf(status.device), count: null, sentence },
-    ];
-  };
+function ofVain({ status, mail }: WaitingMail, nowMs: number): AttentionItem[] {
+  const what = fetchedInVain(mail, nowMs);
+  if (what === undefined) return [];
+  const sentence = `${nameOf(status)} fetches ${what}.`;
+  return [attentionItem('never_answers', sentence, { device_id: deviceIdOf(status.device) })];
+}
 
 function nameOf({ device, name }: DeviceStatus): string {
   const id = deviceIdOf(device);

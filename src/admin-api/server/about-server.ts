@@ -2,6 +2,7 @@ import { errorAnswers } from '../../contract/document.ts';
 import { serverDocument } from '../../contract/server.ts';
 import { programVersion } from '../../core/telemetry/version.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 
 const showing = {
@@ -29,5 +30,5 @@ const showServer = ({ certificates, configuration, shards }: AdminContext): Hand
 
 /** Adds `/server`. */
 export function addServerRoute(app: AdminApp, context: AdminContext): void {
-  app.get('/server', { config: { scope: 'admin' }, schema: showing }, showServer(context));
+  routesOf(app)('GET', '/server', 'admin', showing, showServer(context));
 }

@@ -3,6 +3,7 @@ import { topDocument } from '../../contract/server.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import { latencyBounds } from '../../core/telemetry/worker-metrics.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { routesOf } from '../request/route.ts';
 
 const showing = {
   summary: 'Show the current activity of the server',
@@ -57,5 +58,5 @@ const showTop =
 
 /** Adds `/top`, for `fleetpost top`. Counts are cumulative; the difference of two answers gives rates. */
 export function addTopRoute(app: AdminApp, context: AdminContext): void {
-  app.get('/top', { config: { scope: 'read' }, schema: showing }, showTop(context));
+  routesOf(app)('GET', '/top', 'read', showing, showTop(context));
 }

@@ -17,14 +17,23 @@ const kind = wordOf([
   'consumer_behind',
   'consumer_lost',
 ]);
-const attentionItem = Type.Object({
+const itemDocument = Type.Object({
   kind,
   name: nullable('string', { description: 'The action, forwarder or consumer.' }),
   device_id: nullable('string', { description: 'The device, if it is about one.' }),
   count: nullable('integer', { description: 'How many there are, where they are counted.' }),
   sentence: Type.String(),
 });
-export type AttentionItem = Static<typeof attentionItem>;
+export type AttentionItem = Static<typeof itemDocument>;
+
+/** An item with what is known of it besides its sentence. */
+export function attentionItem(
+  kind: AttentionItem['kind'],
+  sentence: string,
+  about: Partial<Pick<AttentionItem, 'name' | 'device_id' | 'count'>> = {},
+): AttentionItem {
+  return { kind, name: null, device_id: null, count: null, ...about, sentence };
+}
 
 /** What an operator of a fleet should look at. */
 export const attentionDocument = Type.Object({
@@ -32,6 +41,6 @@ export const attentionDocument = Type.Object({
   stuck_seconds: Type.Integer({
     description: 'How long a mailbox may have the same mail at its head before it counts as stuck.',
   }),
-  items: Type.Array(attentionItem, { description: 'Empty if nothing needs attention.' }),
+  items: Type.Array(itemDocument, { description: 'Empty if nothing needs attention.' }),
 });
 export type AttentionDocument = Static<typeof attentionDocument>;

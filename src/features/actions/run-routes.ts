@@ -1,4 +1,5 @@
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import {
   type DeadRunDocument,
@@ -154,21 +155,10 @@ const listLogLines =
 
 /** The runs, log lines and dead letters of an action. */
 export function addActionRunRoutes(app: AdminApp, context: AdminContext): void {
-  app.get(
-    '/fleets/:fleet_id/actions/:name/runs',
-    { config: { scope: 'read' }, schema: listingRuns },
-    listRuns(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/actions/:name/runs/:run',
-    { config: { scope: 'read' }, schema: showingRun },
-    showRun(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/actions/:name/logs',
-    { config: { scope: 'read' }, schema: listingLines },
-    listLogLines(context),
-  );
+  const route = routesOf(app);
+  route('GET', '/fleets/:fleet_id/actions/:name/runs', 'read', listingRuns, listRuns(context));
+  route('GET', '/fleets/:fleet_id/actions/:name/runs/:run', 'read', showingRun, showRun(context));
+  route('GET', '/fleets/:fleet_id/actions/:name/logs', 'read', listingLines, listLogLines(context));
   addDeadLettersOf(app, {
     service: context.actionDeadLetters,
     path: '/fleets/:fleet_id/actions/:name',

@@ -1,4 +1,5 @@
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import { routesOf } from '../../admin-api/request/route.ts';
 import { parseTime, timeTextOf } from '../../admin-api/request/times.ts';
 import {
   batchDocument,
@@ -221,44 +222,19 @@ const releaseBatch =
 
 /** `/fleets/{fleet_id}/consumers`, each consumer by name, and its batches. */
 export function addConsumerRoutes(app: AdminApp, context: AdminContext): void {
-  app.get(
-    '/fleets/:fleet_id/consumers',
-    { config: { scope: 'read' }, schema: listing },
-    listConsumers(context),
-  );
-  app.put(
-    '/fleets/:fleet_id/consumers/:name',
-    { config: { scope: 'admin' }, schema: declaring },
-    declareConsumer(context),
-  );
-  app.get(
-    '/fleets/:fleet_id/consumers/:name',
-    { config: { scope: 'read' }, schema: showing },
-    showConsumer(context),
-  );
-  app.patch(
-    '/fleets/:fleet_id/consumers/:name',
-    { config: { scope: 'admin' }, schema: changing },
-    changeConsumer(context),
-  );
-  app.delete(
-    '/fleets/:fleet_id/consumers/:name',
-    { config: { scope: 'admin' }, schema: deletion },
-    deleteConsumer(context),
-  );
-  app.post(
-    '/fleets/:fleet_id/consumers/:name/fetch',
-    { config: { scope: 'read' }, schema: fetching },
-    fetchBatch(context),
-  );
-  app.post(
+  const route = routesOf(app);
+  route('GET', '/fleets/:fleet_id/consumers', 'read', listing, listConsumers(context));
+  route('PUT', '/fleets/:fleet_id/consumers/:name', 'admin', declaring, declareConsumer(context));
+  route('GET', '/fleets/:fleet_id/consumers/:name', 'read', showing, showConsumer(context));
+  route('PATCH', '/fleets/:fleet_id/consumers/:name', 'admin', changing, changeConsumer(context));
+  route('DELETE', '/fleets/:fleet_id/consumers/:name', 'admin', deletion, deleteConsumer(context));
+  route('POST', '/fleets/:fleet_id/consumers/:name/fetch', 'read', fetching, fetchBatch(context));
+  route(
+    'POST',
     '/fleets/:fleet_id/consumers/:name/acknowledge',
-    { config: { scope: 'read' }, schema: acknowledging },
+    'read',
+    acknowledging,
     acknowledgeBatch(context),
   );
-  app.post(
-    '/fleets/:fleet_id/consumers/:name/release',
-    { config: { scope: 'read' }, schema: releasing },
-    releaseBatch(context),
-  );
+  route('POST', '/fleets/:fleet_id/consumers/:name/release', 'read', releasing, releaseBatch(context));
 }

@@ -8,23 +8,11 @@ import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { DeviceRows } from './device-rows.tsx';
 import type { OfBroadcastProps } from './refusals.tsx';
-import { whyOf } from './why.ts';
+import { stateTexts, whyOf } from './why.ts';
 
 type State = BroadcastMailDocument['state'];
 
-/** In the order in which one asks: who has not taken it, who would not, who has. */
-const sentences: Readonly<Record<State, string>> = {
-  queued: 'waits in the mailbox',
-  delayed: 'waits for its time',
-  rejected: 'rejected by the device',
-  expired: 'expired',
-  over_requeued: 'requeued too often',
-  mailbox_full: 'mailbox full when it was due',
-  withdrawn: 'withdrawn',
-  unknown: 'not known any more',
-  acked: 'acknowledged',
-};
-const states = Object.keys(sentences) as State[];
+const states = Object.keys(stateTexts) as State[];
 /** The server counts afresh at most so often, however long that takes it. */
 const everySeconds = 5;
 
@@ -57,7 +45,7 @@ export function Outcomes({ fleetId, path, broadcast }: OfBroadcastProps) {
                       value={shown}
                       options={found.map((state) => [
                         state,
-                        `${sentences[state]} ${counts[state].toLocaleString('en')}`,
+                        `${stateTexts[state]} ${counts[state].toLocaleString('en')}`,
                       ])}
                       onChange={setChosen}
                     />

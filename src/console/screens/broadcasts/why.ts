@@ -3,21 +3,24 @@ import { serverNow, spanText } from '../../server/clock.ts';
 
 type Mail = Pick<BroadcastMailDocument, 'state' | 'fetch_count' | 'device'>;
 
-const ended: Readonly<Record<Exclude<Mail['state'], 'queued' | 'expired' | 'unknown'>, string>> = {
-  acked: 'acknowledged',
+/** In the order in which one asks: who has not taken it, who would not, who has. */
+export const stateTexts: Readonly<Record<Mail['state'], string>> = {
+  queued: 'waits in the mailbox',
+  delayed: 'waits for its time',
   rejected: 'rejected by the device',
+  expired: 'expired',
   over_requeued: 'requeued too often',
   mailbox_full: 'mailbox full when it was due',
   withdrawn: 'withdrawn',
-  delayed: 'waits for its time',
+  unknown: 'not known any more',
+  acked: 'acknowledged',
 };
 
 /** What became of the mail on one device, or why nothing has, in a few words. */
 export function whyOf({ state, fetch_count, device }: Mail): string {
-  if (state === 'expired') return `expired, ${fetchedText(fetch_count)}`;
-  if (state === 'unknown') return device === null ? 'gone with its device' : 'no longer known';
-  if (state !== 'queued') return ended[state];
-  if (device === null) return 'gone with its device';
+  if (state === 'expired') return `${stateTexts.expired}, ${fetchedText(fetch_count)}`;
+  if (device === null && (state === 'unknown' || state === 'queued')) return 'gone with its device';
+  if (device === null || state !== 'queued') return stateTexts[state];
   if (!device.enabled) return 'the device is disabled';
   if (fetch_count > 0) return `${fetchedText(fetch_count)}, not answered`;
   if (device.last_seen === null) return 'has never called';

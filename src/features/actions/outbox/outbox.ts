@@ -226,9 +226,9 @@ export class Outbox {
       async (mail) => {
         const outcome = await this.#send(entry, mail);
         if (outcome === undefined) return;
-        const reason = refusalOf(outcome);
-        if (reason !== undefined) refused.push({ ...mail, reason });
-        if (mail.ordinal < runMailsKept) delivered.set(mail.ordinal, runMailOf(mail, outcome, reason));
+        const runMail = runMailOf(mail, outcome);
+        if (runMail.refused !== undefined) refused.push({ ...mail, reason: runMail.refused });
+        if (mail.ordinal < runMailsKept) delivered.set(mail.ordinal, runMail);
       },
     );
     // Shards answer in any order; these are replayed, and shown, in that of the run.
@@ -304,21 +304,13 @@ export class Outbox {
 type Sent = EnqueueOutcome | { result: 'not_stored' };
 
 /** Why a mailbox did not take a mail; undefined if it did. */
-function refusalOf({ result }: Sent): RefusedMail['reason'] | undefined {
-  if (result === 'queued' || result === 'mailbox_full' || result === 'device_not_found')
-    return result === 'queued' ? undefined : result;
-  // Other outcomes concern delayed mail and clients' keys, which actions do not use.
-  return 'not_stored';
-}
-
-function runMailOf(
-  { device, name }: OutgoingMail,
-  sent: Sent,
-  refused: RefusedMail['reason'] | undefined,
-): RunMail {
+function runMailOf({ device, name }: OutgoingMail, sent: Sent): RunMail {
   const mail = { device: deviceIdOf(device), name };
-  if (refused !== undefined) return { ...mail, refused };
-  return sent.result === 'queued' ? { ...mail, mailId: formatUuid(sent.mailId) } : mail;
+  const { result } = sent;
+  if (result === 'queued') return { ...mail, mailId: formatUuid(sent.mailId) };
+  if (result === 'mailbox_full' || result === 'device_not_found') return { ...mail, refused: result };
+  // Other outcomes concern delayed mail and clients' keys, which actions do not use.
+  return { ...mail, refused: 'not_stored' };
 }
 
 /** Runs items of one key in sequence, and keys in parallel. */
