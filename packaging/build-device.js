@@ -1,10 +1,11 @@
 // Bundles what goes to devices, each into one file that needs Node 18 and nothing else: the client, with its types,
 // and the agent. Their names end in .mjs: Node 18 takes a .js without a package.json for CommonJS.
 import { spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
-export async function buildDevice(compiler, folder) {
+export async function buildDevice(folder) {
   const bundle = (entry, file) =>
     build({
       entryPoints: [entry],
@@ -18,6 +19,7 @@ export async function buildDevice(compiler, folder) {
     });
   await bundle('src/device/client/index.ts', 'device.mjs');
   await bundle('src/device/agent/bundle.ts', 'agent.mjs');
+  const compiler = createRequire(import.meta.url).resolve('typescript/lib/tsc.js');
   const types = ['--project', 'src/device/client/tsconfig.json', '--outDir', folder];
   const { status } = spawnSync(process.execPath, [compiler, ...types], { stdio: 'inherit' });
   if (status !== 0) throw new Error('The types of the client could not be built.');

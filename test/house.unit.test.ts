@@ -73,7 +73,6 @@ const importersOf: Record<string, readonly string[]> = {
   msgpackr: ['storage/tables'],
   'sorted-btree': ['nodes'],
   fastify: ['admin-api'],
-  typebox: ['contract/type-builder'],
   'node:worker_threads': ['threads', 'maintenance/reshard-folder', 'features/actions/pool'],
   piscina: ['features/actions/pool'],
   preact: ['console'],

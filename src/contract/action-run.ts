@@ -1,8 +1,8 @@
+import { type Static, Type } from 'typebox';
 import { actionStateKeyLengthMax } from '../core/bounds.ts';
 import { closedObject, jsonObject, nullable, recordedAt, time } from './document.ts';
 import { mailStates } from './mail.ts';
 import { recordDocument, runKind } from './record.ts';
-import { type Static, Type } from './type-builder.ts';
 
 /** docs/actions/operating.md explains each. */
 export const runErrorCode = Type.Enum([

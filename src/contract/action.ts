@@ -1,8 +1,8 @@
+import { type Static, Type } from 'typebox';
 import { testRecordsPerActionMax, testsPerActionMax } from '../core/bounds.ts';
 import { runErrorOrNull } from './action-run.ts';
 import { closedObject, closedPartial, jsonObject, nullable, time } from './document.ts';
 import { runKind } from './record.ts';
-import { type Static, Type } from './type-builder.ts';
 
 const language = Type.Enum(['javascript', 'typescript']);
 const trigger = closedObject({ kind: runKind, schema: Type.String() });

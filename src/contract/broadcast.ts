@@ -1,3 +1,4 @@
+import { type Static, Type } from 'typebox';
 import { tagsMax } from '../core/bounds.ts';
 import { schemaNamePattern } from '../core/identity.ts';
 import { deviceDocument } from './device.ts';
@@ -13,7 +14,6 @@ import {
   wordOf,
 } from './document.ts';
 import { mailSettings, mailStates } from './mail.ts';
-import { type Static, Type } from './type-builder.ts';
 
 const target = closedObject(
   {

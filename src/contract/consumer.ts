@@ -1,6 +1,6 @@
+import { type Static, Type } from 'typebox';
 import { closedObject, closedPartial, nullable, time, timeText } from './document.ts';
 import { recordDocument, recordKind } from './record.ts';
-import { type Static, Type } from './type-builder.ts';
 
 const filter = {
   kinds: Type.Array(recordKind, {

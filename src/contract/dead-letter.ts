@@ -1,5 +1,5 @@
+import { type Static, Type } from 'typebox';
 import { closedObject, deviceId, nullable, oneOrSeveral, repeatedParameter, time } from './document.ts';
-import { type Static, Type } from './type-builder.ts';
 
 const reasons = ['rejected', 'expired', 'over_requeued', 'mailbox_full'] as const;
 const reason = Type.Enum([...reasons]);

@@ -1,3 +1,4 @@
+import { type Static, Type } from 'typebox';
 import { tagsMax } from '../core/bounds.ts';
 import { deviceSecretPattern } from '../core/identity.ts';
 import {
@@ -15,7 +16,6 @@ import {
   timeText,
   wordOf,
 } from './document.ts';
-import { type Static, Type } from './type-builder.ts';
 
 /** Connection states; the first that applies. */
 const states = ['connected', 'active', 'offline'] as const;

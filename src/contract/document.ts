@@ -1,7 +1,7 @@
+import { type Static, type TObjectOptions, type TProperties, type TSchema, Type } from 'typebox';
 import { tagLengthMax, tagsMax } from '../core/bounds.ts';
 import { deviceIdPattern, fleetIdPattern, schemaNamePattern } from '../core/identity.ts';
 import { plainCharacter } from '../core/plain-text.ts';
-import { type Static, type TObjectOptions, type TProperties, type TSchema, Type } from './type-builder.ts';
 
 /** What the documents and parameters of the admin API have in common, beginning with a member that may be null. */
 export const nullable = <T extends 'string' | 'integer'>(type: T, options: object = {}) =>

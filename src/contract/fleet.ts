@@ -1,6 +1,6 @@
+import { type Static, Type } from 'typebox';
 import { fleetBounds } from '../core/bounds.ts';
 import { closedPartial, fleetId, name, nullable, time, wordOf } from './document.ts';
-import { type Static, Type } from './type-builder.ts';
 
 /** Null resets a limit to that of the configuration. */
 const limits = {

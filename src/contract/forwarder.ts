@@ -1,6 +1,6 @@
+import { type Static, Type } from 'typebox';
 import { closedObject, nullable, time } from './document.ts';
 import { recordHeadDocument, recordKind } from './record.ts';
-import { type Static, Type } from './type-builder.ts';
 
 const type = Type.Enum(['webhook', 'nats']);
 

@@ -1,6 +1,6 @@
+import { type Static, Type } from 'typebox';
 import { fleetBounds } from '../core/bounds.ts';
 import { deviceId, nullable, time } from './document.ts';
-import { type Static, Type } from './type-builder.ts';
 
 /** Settings of a mail, instead of those of its fleet. */
 export const mailSettings = {

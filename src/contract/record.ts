@@ -1,5 +1,5 @@
+import { type Static, Type } from 'typebox';
 import { recordedAt, time } from './document.ts';
-import { type Static, Type } from './type-builder.ts';
 
 /** What a device sends, and an action runs for. */
 export const runKind = Type.Enum(['datapoint', 'message']);

@@ -1,5 +1,5 @@
+import { type Static, Type } from 'typebox';
 import { closedObject, nullable } from './document.ts';
-import { type Static, Type } from './type-builder.ts';
 
 export const schemaKind = Type.Enum(['datapoint', 'message', 'mail']);
 export const schemaDocument = Type.Object({

@@ -1,5 +1,5 @@
+import { type Static, Type } from 'typebox';
 import { closedObject, jsonObject, nullable, time } from './document.ts';
-import { type Static, Type } from './type-builder.ts';
 
 export const healthDocument = Type.Object({ ok: Type.Boolean() });
 export const notReadyDocument = Type.Object({

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import {
   createdTokenDocument,
   newTokenBody,
@@ -6,7 +7,6 @@ import {
   tokenDocument,
 } from '../../contract/access/token.ts';
 import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { isExpired, type Token, type Tokens } from '../../declarations/tokens.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
+import { type Static, Type } from 'typebox';
 import { deviceFilter } from '../../contract/device.ts';
 import { errorAnswers, fleetPath } from '../../contract/document.ts';
-import { type Static, Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync';
+import type { Static } from 'typebox';
 import { deviceLine } from '../../contract/device.ts';
-import type { Static } from '../../contract/type-builder.ts';
 import { validatorOf } from '../request/compiled-schemas.ts';
 
 const newline = 0x0a;

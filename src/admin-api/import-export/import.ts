@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
+import { type Static, Type } from 'typebox';
 import { newDevicesBody } from '../../contract/device.ts';
 import { errorAnswers, fleetPath } from '../../contract/document.ts';
-import { type Static, Type } from '../../contract/type-builder.ts';
 import { unavailable } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from '../../contract/type-builder.ts';
+import { Type } from 'typebox';
 import { parseJson } from '../../declarations/schemas/payload.ts';
 
 /** Maximum size of a JSON document; the default for all routes. */

@@ -1,4 +1,4 @@
-import { Type } from '../../contract/type-builder.ts';
+import { Type } from 'typebox';
 import { mailDelaySecondsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { keyRefused, parseIdempotencyKey, requestDigest } from '../../domain/idempotency-key.ts';

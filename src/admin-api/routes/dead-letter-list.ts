@@ -1,5 +1,5 @@
+import { Type } from 'typebox';
 import type { DeadLetterDocument, LetterFilter, LetterSelectionBody } from '../../contract/dead-letter.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { yieldToEventLoop } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';

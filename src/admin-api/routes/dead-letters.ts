@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import {
   type DroppedLetterDocument,
   deadLetterDocument,
@@ -9,7 +10,6 @@ import {
   replayedLetterDocument,
 } from '../../contract/dead-letter.ts';
 import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { ApiError, isUnavailable } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf, fleetIdOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';

@@ -1,3 +1,4 @@
+import { type Static, Type } from 'typebox';
 import {
   changedDevicesDocument,
   deviceSelection,
@@ -5,7 +6,6 @@ import {
   selectedChange,
 } from '../../contract/device.ts';
 import { closedObject, errorAnswers, fleetPath } from '../../contract/document.ts';
-import { type Static, Type } from '../../contract/type-builder.ts';
 import { tagsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';

@@ -1,5 +1,5 @@
+import type { Static } from 'typebox';
 import type { deviceFilter } from '../../contract/device.ts';
-import type { Static } from '../../contract/type-builder.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { AdminApiConfig } from '../config.ts';

@@ -1,3 +1,4 @@
+import { type Static, Type } from 'typebox';
 import {
   createdDeviceDocument,
   type DeviceChangeBody,
@@ -10,7 +11,6 @@ import {
   shownDeviceDocument,
 } from '../../contract/device.ts';
 import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
-import { type Static, Type } from '../../contract/type-builder.ts';
 import { clientAddressText } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity.ts';

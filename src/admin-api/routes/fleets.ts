@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
 import {
   type FleetChangeBody,
@@ -7,7 +8,6 @@ import {
   type NewFleetBody,
   newFleetBody,
 } from '../../contract/fleet.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { generateFleetId } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';

@@ -1,3 +1,4 @@
+import { type Static, Type } from 'typebox';
 import {
   type LockoutDocument,
   liftedDocument,
@@ -6,7 +7,6 @@ import {
   lockoutSelection,
 } from '../../contract/device.ts';
 import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
-import { type Static, Type } from '../../contract/type-builder.ts';
 import { clientAddressText, parseClientAddress } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Lockout, LockoutFilter } from '../../domain/devices/lockout.ts';

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import { devicePath, errorAnswers, listOf, pageLimit, wordOf } from '../../contract/document.ts';
 import {
   mailSettings,
@@ -5,7 +6,6 @@ import {
   sentMailDocument,
   waitingMailDocument,
 } from '../../contract/mail.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';

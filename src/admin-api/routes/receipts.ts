@@ -1,6 +1,6 @@
+import { Type } from 'typebox';
 import { devicePath, errorAnswers } from '../../contract/document.ts';
 import { type ReceiptDocument, receiptDocument, withdrawalDocument } from '../../contract/mail.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';

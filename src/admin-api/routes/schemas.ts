@@ -1,6 +1,6 @@
+import { Type } from 'typebox';
 import { errorAnswers, fleetPath, listOf } from '../../contract/document.ts';
 import { type SchemaDocument, schemaDocument, schemaKind } from '../../contract/schema.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import type { SchemaText } from '../../declarations/fleet.ts';

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, type Registry } from 'prom-client';
-import { Type } from '../../contract/type-builder.ts';
+import { Type } from 'typebox';
 import { SingleFlight } from '../../core/async.ts';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import { addActionMetrics } from '../../features/actions/metrics.ts';

@@ -1,6 +1,6 @@
+import { type Static, Type } from 'typebox';
 import { scopes } from '../../core/scope.ts';
 import { closedObject, fleetId, nullable, time } from '../document.ts';
-import { type Static, Type } from '../type-builder.ts';
 
 export const newConsoleCodeBody = closedObject({
   scopes: Type.Optional(

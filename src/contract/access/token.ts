@@ -1,7 +1,7 @@
+import { type Static, Type } from 'typebox';
 import { idPatternLengthMax } from '../../core/bounds.ts';
 import { scopes } from '../../core/scope.ts';
 import { closedObject, expiresAt, fleetId, name, nullable, tags, time } from '../document.ts';
-import { type Static, Type } from '../type-builder.ts';
 
 /** An API token, or a session of the console. */
 export const tokenDocument = Type.Object({

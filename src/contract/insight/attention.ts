@@ -1,5 +1,5 @@
+import { type Static, Type } from 'typebox';
 import { nullable, wordOf } from '../document.ts';
-import { type Static, Type } from '../type-builder.ts';
 
 const kind = wordOf([
   'server',

@@ -1,5 +1,5 @@
+import { type Static, Type } from 'typebox';
 import { nullable, time } from '../document.ts';
-import { type Static, Type } from '../type-builder.ts';
 
 /** Equal refused requests of one device. */
 export const refusalDocument = Type.Object({

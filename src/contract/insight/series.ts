@@ -1,5 +1,5 @@
+import { type Static, Type } from 'typebox';
 import { repeatedParameter, time, timeText } from '../document.ts';
-import { type Static, Type } from '../type-builder.ts';
 
 /** Maximum fields of one request. */
 const fieldsMax = 8;

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
@@ -19,7 +20,6 @@ import {
 } from '../../contract/action.ts';
 import { type TrialDocument, trialDocument } from '../../contract/action-run.ts';
 import { errorAnswers, fleetPath, listOf, namedPath } from '../../contract/document.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { testsPerActionMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';

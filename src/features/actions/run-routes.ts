@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
@@ -21,7 +22,6 @@ import {
   pageLimit,
   repeatedParameter,
 } from '../../contract/document.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import { addDeadLettersOf } from '../dead-letters/routes.ts';

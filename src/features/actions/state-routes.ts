@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import {
@@ -9,7 +10,6 @@ import {
   stateValueBody,
 } from '../../contract/action-run.ts';
 import { errorAnswers, listOf, namedPath, pageLimit } from '../../contract/document.ts';
-import { Type } from '../../contract/type-builder.ts';
 import type { StateEntry } from './service.ts';
 
 function describeEntry({ key, value }: StateEntry): StateEntryDocument {

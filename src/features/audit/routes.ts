@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { type Static, Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import type { Exports } from '../../admin-api/request/exports.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
@@ -6,7 +7,6 @@ import type { Principal } from '../../admin-api/request/scope.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import { type AuditEntryDocument, auditEntryDocument } from '../../contract/access/audit.ts';
 import { errorAnswers, listOf, pageLimit, wordOf } from '../../contract/document.ts';
-import { type Static, Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type AuditEntry, type AuditLog, type AuditQuery, auditBooks } from '../../domain/audit-log.ts';
 

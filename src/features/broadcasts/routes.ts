@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import { bodyTextOf, documentBytesMax } from '../../admin-api/request/bodies.ts';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { describeDevices } from '../../admin-api/request/device-state.ts';
@@ -22,7 +23,6 @@ import {
   newBroadcastBody,
 } from '../../contract/broadcast.ts';
 import { closedObject, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { expiryOf, timeTextOf } from '../../admin-api/request/times.ts';
@@ -8,7 +9,6 @@ import {
   newClaimTokenBody,
 } from '../../contract/access/token.ts';
 import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
-import { Type } from '../../contract/type-builder.ts';
 import type { ClaimToken } from '../../declarations/claim-token.ts';
 import { isExpired } from '../../declarations/tokens.ts';
 

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { parseTime, timeTextOf } from '../../admin-api/request/times.ts';
@@ -12,7 +13,6 @@ import {
   settledBatchDocument,
 } from '../../contract/consumer.ts';
 import { errorAnswers, fleetPath, listOf, namedPath, pauseBody } from '../../contract/document.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
 import { recordJson } from '../records/record-line.ts';

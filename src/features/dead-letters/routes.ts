@@ -1,8 +1,8 @@
+import { type TObject, type TSchema, type TUnsafe, Type } from 'typebox';
 import type { AdminApp } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { droppedDocument, replayedDocument } from '../../contract/dead-letter.ts';
 import { errorAnswers, listOf, namedPath } from '../../contract/document.ts';
-import { type TObject, type TSchema, type TUnsafe, Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { FailedRecord } from './dead-letter-queue.ts';
 import type { DeadLetterService } from './service.ts';

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
@@ -15,7 +16,6 @@ import {
   shownRefusedRecordDocument,
   signingSecretDocument,
 } from '../../contract/forwarder.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';

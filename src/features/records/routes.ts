@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { Type } from 'typebox';
 import {
   type AdminApp,
   type AdminContext,
@@ -9,7 +10,6 @@ import { routesOf } from '../../admin-api/request/route.ts';
 import { parseTime } from '../../admin-api/request/times.ts';
 import { errorAnswers, fleetPath, pageLimit, repeatedParameter, timeText } from '../../contract/document.ts';
 import { latestRecordsDocument, recordKind } from '../../contract/record.ts';
-import { Type } from '../../contract/type-builder.ts';
 import { ApiError } from '../../core/errors.ts';
 import { recordOnOneLine } from './record-line.ts';
 import type { RecordsQuery } from './service.ts';

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
-import type { ValidateFunction } from 'ajv';
+import { Ajv, type ErrorObject } from 'ajv';
 import { adminKeys } from '../../admin-api/config.ts';
 import { isClientVariable } from '../../core/config/client-variables.ts';
 import {
@@ -79,13 +78,6 @@ const keys = {
   ...telemetryKeys,
 };
 
-const configSchema = {
-  type: 'object',
-  properties: keys,
-  required: Object.keys(keys),
-  additionalProperties: false,
-};
-
 /** All values, as loaded. */
 export type Config = ValuesOf<typeof keys>;
 /** The configuration of a running server. */
@@ -147,25 +139,24 @@ function meant(name: string, known: Iterable<string>): string {
   return suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
 }
 
-let compiled: ValidateFunction | undefined;
+// Not validated against the meta-schema: they are our own, and compiling that takes longer than all the rest.
+const keywords: readonly (keyof Key<unknown>)[] = ['patternText', 'isReloadable'];
+const ajvOptions = { allErrors: true, validateSchema: false, keywords: [...keywords] };
 
-/** Compiled on first use: it would take half of the start time of a command that reads no configuration. */
-function validator(): ValidateFunction {
-  const { Ajv } = createRequire(import.meta.url)('ajv') as typeof import('ajv');
-  // Not validated against the meta-schema: it is our own, and compiling that takes as long as all the rest.
-  const keywords: readonly (keyof Key<unknown>)[] = ['patternText', 'isReloadable'];
-  const options = { allErrors: true, strictRequired: false, validateSchema: false, keywords: [...keywords] };
-  compiled ??= new Ajv(options).compile(configSchema);
-  return compiled;
+/** Judges what was set, and nothing else: to compile the schemas of all keys took a tenth of a start. */
+function errorsOf(set: Readonly<Record<string, unknown>>): ErrorObject[] {
+  const known = configKeys.filter((key) => key in set);
+  const properties = Object.fromEntries(known.map((key) => [key, keys[key]]));
+  const validate = new Ajv(ajvOptions).compile({ type: 'object', properties, additionalProperties: false });
+  validate(set);
+  return validate.errors ?? [];
 }
 
 function refuse(
-  errors: ValidateFunction['errors'],
-  values: Record<string, unknown>,
+  first: ErrorObject,
+  values: Readonly<Record<string, unknown>>,
   origin: (key: string) => string,
 ): never {
-  const [first] = errors ?? [];
-  if (first === undefined) throw new OperatorError('The configuration is not valid.');
   if (first.keyword === 'additionalProperties' && first.instancePath === '') {
     const key = String(first.params.additionalProperty);
     throw new OperatorError(
@@ -226,8 +217,9 @@ export function loadConfig(
   for (const [key, value] of Object.entries(flags)) {
     if (value !== undefined) set(key, fromText(key as ConfigKey, value), 'flag');
   }
-  const validate = validator();
-  if (!validate(values)) refuse(validate.errors, values, (key) => sources[key] ?? 'file');
+  const given = Object.fromEntries(Object.entries(values).filter(([key]) => sources[key] !== 'default'));
+  const [error] = errorsOf(given);
+  if (error !== undefined) refuse(error, values, (key) => sources[key] ?? 'file');
   return {
     values: Object.freeze(values) as Config,
     sources: Object.freeze(sources) as Record<ConfigKey, ConfigSource>,

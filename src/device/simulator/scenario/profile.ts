@@ -1,4 +1,4 @@
-import { type Static, Type } from '../../../contract/type-builder.ts';
+import { type Static, Type } from 'typebox';
 
 /** A length of time in a scenario, like `90s`. */
 const duration = Type.String({ pattern: '^\\d{1,9}(\\.\\d{1,3})?(ms|s|m|h|d)$' });
