@@ -20,10 +20,8 @@ const ofFolders = [
 ];
 /** Of trouble with databases: each has servers of its own, whatever the engine of the project is. */
 const ofDatabases = ['test/nodes/{faults,cut-off}.*test.ts'];
-/** Of whole stores that are moved, and killed meanwhile: minutes. */
-const ofTransfer = ['test/storage/postgres/{copy,copy-kills,rebalance}.*test.ts'];
 /** What says most of an engine, in the time that there is for each change; the rest by `npm run test:postgres`. */
-const ofDatabasesMost = ['test/domain/*.rules*.test.ts', 'test/nodes/{nodes,hold}.*test.ts'];
+const ofDatabasesMost = ['test/domain/*.rules*.test.ts', ...ofNodes];
 const isWhole = process.env.POSTGRES_TESTS === 'all';
 
 /** Of tests that start servers again and again: a machine that others use needs some seconds for each. */
@@ -68,7 +66,7 @@ export default defineConfig({
       ...inTiers({
         name: 'contract',
         include: [ofStores],
-        exclude: [ofUnits, ...(isWhole ? [] : ofTransfer), ofSystem],
+        exclude: [ofUnits, ofSystem],
         globalSetup: ['test/storage/contract/postgres-setup.ts'],
         // Each test has a store of its own and nothing else: so the files share what they import.
         isolate: false,
