@@ -1,10 +1,10 @@
-// Makes a file of JavaScript of each source that Node runs, and one of each library that is loaded at every start:
-// they have hundreds, which took a third of the CPU of a start to find and read.
+// Makes a file of JavaScript of each source that Node runs, and one of each library that is loaded at every start, and of
+// each thread that there are several of: to find and read their hundreds of files took a third of the CPU of a start.
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 
-/** Of JavaScript alone, which ask for no file of theirs by its path. */
+/** Of JavaScript alone, and what we use of them asks for no file of theirs by its path. */
 const libraries = [
   'ajv',
   'ajv/dist/2020.js',
@@ -14,36 +14,52 @@ const libraries = [
   'fast-json-stringify',
   'fastify',
   '@fastify/swagger',
+  '@peculiar/asn1-schema',
+  '@peculiar/asn1-x509',
+  '@peculiar/x509',
+  'pg',
+  'pino',
   'prom-client',
   're2js',
   'typebox',
   'uuidv7',
 ];
+/** Where threads begin of which each server has several; they share nothing with other code, and find no file by its path. */
+const threads = ['threads/worker.ts'];
 const options = { bundle: true, platform: 'node', format: 'esm', target: 'node20.19', logLevel: 'warning' };
 const fileOf = (library) => `libraries/${library.replaceAll('/', '-').replace(/^@|\.js$/g, '')}.js`;
 
-const asFiles = {
-  name: 'as files',
-  setup(bundle) {
-    bundle.onResolve({ filter: /.*/ }, ({ path, importer, kind }) => {
-      if (kind === 'entry-point') return;
-      if (path.startsWith('.')) return { path: path.replace(/\.ts$/, '.js'), external: true };
-      if (!libraries.includes(path)) return { path, external: true };
-      return { path: relative(dirname(importer), join(process.cwd(), 'src', fileOf(path))), external: true };
-    });
-  },
-};
+/** Has all that a file imports stay where it is; or only libraries, for one that is at that place and takes in the rest. */
+function importing(place) {
+  return {
+    name: 'importing',
+    setup(bundle) {
+      bundle.onResolve({ filter: /.*/ }, ({ path, importer, kind }) => {
+        const isOurs = path.startsWith('.');
+        if (kind === 'entry-point' || (isOurs && place !== undefined)) return;
+        if (isOurs) return { path: path.replace(/\.ts$/, '.js'), external: true };
+        if (!libraries.includes(path)) return { path, external: true };
+        const file = relative(place ?? dirname(importer), join(process.cwd(), 'src', fileOf(path)));
+        return { path: `./${file}`, external: true };
+      });
+    },
+  };
+}
 
 export async function buildServer(folder) {
-  await build({
-    ...options,
-    entryPoints: sources(),
-    outbase: 'src',
-    outdir: folder,
-    sourcemap: true,
-    sourcesContent: false,
-    plugins: [asFiles],
-  });
+  const to = { ...options, sourcemap: true, sourcesContent: false };
+  await build({ ...to, entryPoints: sources(), outbase: 'src', outdir: folder, plugins: [importing()] });
+  for (const thread of threads) {
+    const place = dirname(thread);
+    await build({
+      ...to,
+      entryPoints: [join('src', thread)],
+      outdir: join(folder, place),
+      // What it imports when it is needed stays apart, in the same folder.
+      splitting: true,
+      plugins: [importing(resolve('src', place))],
+    });
+  }
   await buildLibraries(folder);
 }
 
@@ -69,7 +85,8 @@ async function buildLibraries(folder) {
     outdir: join(folder, 'libraries'),
     allowOverwrite: true,
     splitting: true,
-    external: ['pino'],
+    // Which pg would use if it were there.
+    external: ['pg-native'],
     // Libraries in CommonJS ask for modules of Node.
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",

@@ -13,7 +13,6 @@ import { checkAdminAddress, openAdminListener } from './open-admin-listener.ts';
 import { Readiness, stopping } from './readiness.ts';
 import { reload } from './reload.ts';
 import { type DevicesStart, startDeviceSide } from './start-devices.ts';
-import { startOperatorSide } from './start-operators.ts';
 
 /** A running server, as `serve` reports it. */
 export interface RunningServer {
@@ -111,7 +110,10 @@ function stopLimit({ settings }: RunningConfig, log: Log): StopLimit {
 async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'stop'>> {
   const { configuration, folder, shards, config, log, readiness } = start;
   const shardsBefore = folder.shards;
+  // Half of what a start loads: read while the workers start.
+  const operators = import('./start-operators.ts');
   const devices = await startDeviceSide(start);
+  const { startOperatorSide } = await operators;
   const { adminUrl, publishToken, consoleLink } = await startOperatorSide(start, devices);
   const { url, certFile, controlPlane, cluster, certificates } = devices;
   const { registry, hold, audit } = controlPlane;

@@ -3,8 +3,11 @@ import { ConsoleCodes } from '../admin-api/console/console-codes.ts';
 import { ConsoleFiles } from '../admin-api/console/console-files.ts';
 import type { AdminContext } from '../admin-api/request/context.ts';
 import { bootstrapPrincipal } from '../admin-api/request/scope.ts';
+import { createAdminServer } from '../admin-api/server/server.ts';
 import { bracketed } from '../core/address.ts';
 import { joinRefusals, type RefusalLog, Refusals } from '../domain/devices/refusals.ts';
+import { ActionDeclarations } from '../features/actions/control.ts';
+import { ForwarderDeclarations } from '../features/forwarders/control.ts';
 import { LogFollower } from '../features/records/log-follower.ts';
 import { Records } from '../features/records/records.ts';
 import { DeviceSeries } from '../features/series/device-series.ts';
@@ -34,10 +37,6 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
   const { lifecycle, config, log, adminListener, folder } = start;
   const { controlPlane, backups, fleets, cluster } = devices;
   const bootstrap = new BootstrapToken(storedToken(folder), config.settings.current.bootstrapToken);
-  // Imported here: it takes half of a start, and devices are served meanwhile.
-  const { createAdminServer } = await import('../admin-api/server/server.ts');
-  const { ActionDeclarations } = await import('../features/actions/control.ts');
-  const { ForwarderDeclarations } = await import('../features/forwarders/control.ts');
   const follower = new LogFollower(cluster.shards.all, log);
   const work = await controlPlane.startWork({ fleets, shards: cluster.shards, follower });
   lifecycle.start('work', () => work.stop());

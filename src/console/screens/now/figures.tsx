@@ -8,15 +8,15 @@ export function Figures({ fleetId, counts }: { fleetId: string; counts: FleetCou
   const seen = Math.max(active, connected);
   const offline = Math.max(devices - seen - disabled, 0);
   const figures = [
-    ['connected', 'Connected', connected, 'state:connected'],
-    ['active', 'Active', seen, 'state:active'],
-    ['offline', 'Offline', offline, 'state:offline enabled:yes'],
-    ['disabled', 'Disabled', disabled, 'enabled:no'],
+    ['connected', 'Connected', connected, 'state:connected', 'An event stream is open.'],
+    ['active', 'Active', seen, 'state:active', 'Has called lately, or is connected.'],
+    ['offline', 'Offline', offline, 'state:offline enabled:yes', 'Has not called lately, or never.'],
+    ['disabled', 'Disabled', disabled, 'enabled:no', 'All its requests are refused.'],
   ] as const;
   return (
     <div class="figures">
-      {figures.map(([state, name, count, query]) => (
-        <a key={state} href={href([fleetId, 'devices'], { q: query })}>
+      {figures.map(([state, name, count, query, meaning]) => (
+        <a key={state} href={href([fleetId, 'devices'], { q: query })} title={meaning}>
           <span class={`state is-${state} soft`}>{name}</span>
           <span class="figure">{count.toLocaleString('en')}</span>
         </a>

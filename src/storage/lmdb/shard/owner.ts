@@ -15,7 +15,7 @@ import { openTables, type Tables } from '../layout/tables.ts';
 import { LogTrimmer } from '../log/log-trimmer.ts';
 import { GroupCommit } from './group-commit.ts';
 import { ShardState, type StateOptions } from './state.ts';
-import { StreamRegistry } from './streams.ts';
+import { StreamRegistry } from './stream-registry.ts';
 import type { Write, WriteAnswer } from './write.ts';
 import type { ShardWriter } from './write-queue.ts';
 
