@@ -166,6 +166,7 @@ it('the palette leads to a device, a mail, a screen and what can be done, by key
   await using console = await open('live');
   const { page } = console;
   const ask = async (text: string): Promise<void> => {
+    await button(page, /^Go to…/).waitFor();
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: 'Go to or do' }).fill(text);
   };

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 
 /** Whether the palette is shown. */
 export const isPaletteOpen = signal(false);
@@ -9,9 +9,9 @@ export function openPalette(): void {
   if (document.querySelector('dialog[open]') === null) isPaletteOpen.value = true;
 }
 
-/** Ctrl-K, or Command-K, from anywhere: also while one types. */
+/** Ctrl-K, or Command-K, from anywhere: also while one types, and as soon as there is something to see. */
 export function usePaletteKey(): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       const isMeant = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
       if (!isMeant || event.key.toLowerCase() !== 'k') return;
