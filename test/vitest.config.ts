@@ -7,8 +7,11 @@ const ofAll = 'test/**/*.{slow,system}.test.ts';
 const ofQuick = 'test/**/!(*.slow|*.system).test.ts';
 /** Of units: threads and folders of their own, and no server. */
 const ofUnits = 'test/**/*.unit*.test.ts';
-/** Of the rules and of what must hold: with one shard and with several. */
-const ofRules = ['test/**/*.rules*.test.ts'];
+/** What must hold of devices, mail and records, with one shard and with several; of HTTP it makes no difference. */
+const ofState = [
+  'test/{domain,features}/**/*.rules*.test.ts',
+  'test/device-api/{events,idempotency,mailbox}.rules.test.ts',
+];
 /** What every engine behind `Shard` must pass, and what the engine of databases does beyond. */
 const ofStores = 'test/storage/{contract,postgres}/**/*.test.ts';
 /** Of several servers on one store. */
@@ -86,20 +89,15 @@ export default defineConfig({
         include: ['test/**/*.test.ts'],
         env: { SHARDS: '3' },
       }),
-      // The same rules with one shard, which is the smallest server there is; what restarts it again and again, with
-      // one shard in the storms.
+      // The same with one shard, which is the smallest server there is.
       {
         extends: true,
-        test: {
-          ...onServer,
-          ...ofLong,
-          name: 'all-shards-1',
-          include: ofRules,
-          exclude: [...onServer.exclude, 'test/device-api/*.rules.slow.test.ts'],
-          env: { SHARDS: '1' },
-        },
+        test: { ...onServer, ...ofLong, name: 'all-shards-1', include: ofState, env: { SHARDS: '1' } },
       },
-      { extends: true, test: { name: 'all-system', include: [ofSystem], env: { SHARDS: '3' } } },
+      {
+        extends: true,
+        test: { name: 'all-system', include: [ofSystem], env: { SHARDS: '3' }, isolate: false },
+      },
     ],
   },
 });
