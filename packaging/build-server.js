@@ -1,12 +1,12 @@
 // Makes a file of JavaScript of each source that Node runs, and one of each library that is loaded at every start: they
 // have hundreds, which took a third of the CPU of a start to find and read.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { build, transform } from 'esbuild';
 
 /**
  * Of JavaScript alone, and what we use of them asks for no file of theirs by its path. None that is a module through
- * which requests run: the bundler makes variables of a module's constants, which is slower.
+ * which requests run: the bundler makes variables of a module's constants.
  */
 const libraries = [
   'ajv',
@@ -32,7 +32,7 @@ export async function buildServer(folder) {
     const file = join('src', name);
     const target = join(folder, name.replace(/\.ts$/, '.js'));
     mkdirSync(dirname(target), { recursive: true });
-    // Not bundled: the bundler would make variables of a module's constants, which cost a heartbeat a fifth.
+    // Not bundled: the bundler would make variables of a module's constants, which the hot path may pay for.
     const { code, map } = await transform(readFileSync(file, 'utf8'), {
       loader: 'ts',
       target: 'node20.19',
@@ -56,7 +56,7 @@ function sources() {
 
 /** Has a file of that folder import what is built: the others beside it, and our copies of libraries. */
 function pointed(code, folder) {
-  return code.replace(/^((?:import|export|\}) .*?|import |.*\bimport\()"([^"]+)"/gm, (all, before, name) => {
+  return code.replace(/(\bfrom |^import |\bimport\()"([^"]+)"/gm, (all, before, name) => {
     if (name.startsWith('.')) return `${before}"${name.replace(/\.ts$/, '.js')}"`;
     return libraries.includes(name) ? `${before}"./${relative(folder, fileOf(name))}"` : all;
   });
@@ -66,14 +66,16 @@ function pointed(code, folder) {
 async function buildLibraries(folder) {
   mkdirSync(join(folder, 'libraries'));
   const files = libraries.map(async (library) => {
-    const file = join(folder, fileOf(library));
+    const file = resolve(folder, fileOf(library));
     const names = Object.keys(await import(library)).filter((name) => name !== 'module.exports');
     writeFileSync(file, `export { ${names.join(', ')} } from '${library}';\n`);
     return file;
   });
   await build({
     entryPoints: await Promise.all(files),
-    outdir: join(folder, 'libraries'),
+    outdir: resolve(folder, 'libraries'),
+    // What it names files by in comments: else each build would differ.
+    absWorkingDir: resolve(folder),
     allowOverwrite: true,
     bundle: true,
     splitting: true,
