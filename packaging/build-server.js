@@ -1,8 +1,8 @@
 // Makes a file of JavaScript of each source that Node runs, and one of each library that is loaded at every start: they
 // have hundreds, which took a third of the CPU of a start to find and read.
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
-import { build, transform } from 'esbuild';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { build } from 'esbuild';
 
 /**
  * Of JavaScript alone, and what we use of them asks for no file of theirs by its path. None that is a module through
@@ -25,33 +25,32 @@ const libraries = [
   'prom-client',
   'typebox',
 ];
+const options = { platform: 'node', target: 'node20.19', logLevel: 'warning' };
 const fileOf = (library) => `libraries/${library.replaceAll('/', '-').replace(/^@|\.js$/g, '')}.js`;
 
 export async function buildServer(folder) {
-  for (const name of sources()) {
-    const file = join('src', name);
-    const target = join(folder, name.replace(/\.ts$/, '.js'));
-    mkdirSync(dirname(target), { recursive: true });
-    // Not bundled: the bundler would make variables of a module's constants, which the hot path may pay for.
-    const { code, map } = await transform(readFileSync(file, 'utf8'), {
-      loader: 'ts',
-      target: 'node20.19',
-      tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
-      sourcemap: true,
-      sourcefile: relative(dirname(target), file),
-      sourcesContent: false,
-    });
-    writeFileSync(target, `${pointed(code, dirname(name))}//# sourceMappingURL=${basename(target)}.map\n`);
-    writeFileSync(`${target}.map`, map);
+  // Not bundled: the bundler would make variables of a module's constants, which the hot path may pay for.
+  const { outputFiles } = await build({
+    ...options,
+    entryPoints: sources(),
+    outbase: 'src',
+    outdir: folder,
+    sourcemap: true,
+    sourcesContent: false,
+    write: false,
+  });
+  for (const { path, text } of outputFiles) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, path.endsWith('.js') ? pointed(text, relative(folder, dirname(path))) : text);
   }
   await buildLibraries(folder);
 }
 
 /** The console is for browsers. */
 function sources() {
-  return readdirSync('src', { recursive: true }).filter(
-    (name) => name.endsWith('.ts') && !name.startsWith('console/') && !name.endsWith('.d.ts'),
-  );
+  return readdirSync('src', { recursive: true })
+    .filter((name) => name.endsWith('.ts') && !name.startsWith('console/') && !name.endsWith('.d.ts'))
+    .map((name) => join('src', name));
 }
 
 /** Has a file of that folder import what is built: the others beside it, and our copies of libraries. */
@@ -72,17 +71,15 @@ async function buildLibraries(folder) {
     return file;
   });
   await build({
+    ...options,
     entryPoints: await Promise.all(files),
     outdir: resolve(folder, 'libraries'),
     // What it names files by in comments: else each build would differ.
     absWorkingDir: resolve(folder),
     allowOverwrite: true,
     bundle: true,
-    splitting: true,
-    platform: 'node',
     format: 'esm',
-    target: 'node20.19',
-    logLevel: 'warning',
+    splitting: true,
     // Which pg would use if it were there.
     external: ['pg-native'],
     // Libraries in CommonJS ask for modules of Node.

@@ -144,12 +144,12 @@ const keywords: readonly (keyof Key<unknown>)[] = ['patternText', 'isReloadable'
 const ajvOptions = { allErrors: true, validateSchema: false, keywords: [...keywords] };
 
 /** Judges what was set, and nothing else: to compile the schemas of all keys took a tenth of a start. */
-function errorsOf(set: Readonly<Record<string, unknown>>): ErrorObject[] {
-  const known = configKeys.filter((key) => key in set);
+function errorOf(given: Readonly<Record<string, unknown>>): ErrorObject | undefined {
+  const known = configKeys.filter((key) => key in given);
   const properties = Object.fromEntries(known.map((key) => [key, keys[key]]));
   const validate = new Ajv(ajvOptions).compile({ type: 'object', properties, additionalProperties: false });
-  validate(set);
-  return validate.errors ?? [];
+  validate(given);
+  return validate.errors?.[0];
 }
 
 function refuse(
@@ -192,13 +192,13 @@ export function loadConfig(
   flags: Partial<Record<ConfigKey, string>>,
 ): EffectiveConfig {
   const file = filePath === undefined ? {} : readConfigFile(filePath);
-  const values: Record<string, unknown> = {};
+  const given: Record<string, unknown> = {};
   const sources: Record<string, ConfigSource> = {};
+  for (const key of configKeys) sources[key] = 'default';
   const set = (key: string, value: unknown, source: ConfigSource): void => {
-    values[key] = value;
+    given[key] = value;
     sources[key] = source;
   };
-  for (const key of configKeys) set(key, configDefault(key), 'default');
   for (const [key, value] of Object.entries(file)) {
     // Relative to the file: the same wherever the server is started from.
     const isPath = key === 'data' && typeof value === 'string' && value !== '';
@@ -217,11 +217,11 @@ export function loadConfig(
   for (const [key, value] of Object.entries(flags)) {
     if (value !== undefined) set(key, fromText(key as ConfigKey, value), 'flag');
   }
-  const given = Object.fromEntries(Object.entries(values).filter(([key]) => sources[key] !== 'default'));
-  const [error] = errorsOf(given);
-  if (error !== undefined) refuse(error, values, (key) => sources[key] ?? 'file');
+  const error = errorOf(given);
+  if (error !== undefined) refuse(error, given, (key) => sources[key] ?? 'file');
+  const defaults = Object.fromEntries(configKeys.map((key) => [key, configDefault(key)]));
   return {
-    values: Object.freeze(values) as Config,
+    values: Object.freeze({ ...defaults, ...given }) as Config,
     sources: Object.freeze(sources) as Record<ConfigKey, ConfigSource>,
   };
 }

@@ -303,7 +303,7 @@ export class Outbox {
 
 type Sent = EnqueueOutcome | { result: 'not_stored' };
 
-/** Why a mailbox did not take a mail; undefined if it did. */
+/** A mail as its run keeps it: with its id, or with why no mailbox took it. */
 function runMailOf({ device, name }: OutgoingMail, sent: Sent): RunMail {
   const mail = { device: deviceIdOf(device), name };
   const { result } = sent;
