@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { Webhook } from 'standardwebhooks';
 import { makeCertificate } from './certificate.ts';
 
@@ -35,6 +36,7 @@ export class Receiver implements AsyncDisposable {
   secret = '';
   react: (batch: ReceivedBatch) => Reaction = () => ({ status: 204 });
   #server: Server | undefined;
+  readonly #sockets = new Set<Duplex>();
   readonly #cert: { cert: string; key: string };
   #port = 0;
 
@@ -82,6 +84,10 @@ export class Receiver implements AsyncDisposable {
         }, delayMs);
       });
     });
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+    });
     await new Promise<void>((resolve) => server.listen(this.#port, 'localhost', resolve));
     this.#port = (server.address() as AddressInfo).port;
     this.#server = server;
@@ -93,7 +99,8 @@ export class Receiver implements AsyncDisposable {
     this.#server = undefined;
     if (server === undefined) return;
     const closed = new Promise((resolve) => server.close(resolve));
-    server.closeAllConnections();
+    // Not by `closeAllConnections`: it leaves those in their handshake, which would take records for seconds more.
+    for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 
