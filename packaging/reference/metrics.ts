@@ -13,9 +13,7 @@ interface Metric {
 /** Every metric of the server. */
 export function metricsPage(): string {
   const { registry } = registerMetrics(describedServer());
-  const metrics = (registry.getMetricsAsArray() as unknown as Metric[]).filter(({ name }) =>
-    name.startsWith('fleetpost_'),
-  );
+  const metrics = registry.getMetricsAsArray() as unknown as Metric[];
   const row = ({ name, type, help, labelNames }: Metric): string[] => [
     code(name),
     type,
@@ -24,7 +22,7 @@ export function metricsPage(): string {
   ];
   return page('Metrics', 'whoever watches a server with Prometheus: every metric of `/metrics`.', [
     '`fleetpost dashboard` prints a dashboard of them for Grafana. Counters begin at 0 with each start. Beside these there',
-    'are those of the process, `process_*` and `nodejs_*`.',
+    'are those of the process, `process_*` and `nodejs_*`, which begin with the first scrape.',
     '',
     ...table(['Metric', 'Type', 'Labels', 'What it is'], metrics.map(row)),
   ]);

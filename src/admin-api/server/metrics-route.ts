@@ -142,13 +142,12 @@ function addTraceMetrics(set: MetricSet, { traces }: AdminContext): void {
 }
 
 /**
- * Registers all metrics of the server. They are read from shared memory, so that a scrape disturbs no worker, but for
+ * Registers all metrics of the server but those of its process. They are read from shared memory, so that a scrape disturbs no worker, but for
  * those of features, which `collect` reads before each scrape.
  */
 export function registerMetrics(context: AdminContext): { registry: Registry; collect(): Promise<void> } {
   const set = new MetricSet();
   const { registry } = set;
-  collectDefaultMetrics({ register: registry });
   addDeviceApiMetrics(set, context);
   addShardMetrics(set, context);
   addServerMetrics(set, context);
@@ -171,8 +170,12 @@ export type Scrape = () => Promise<{ type: string; text: string }>;
 
 export function createScrape(context: AdminContext): Scrape {
   const { registry, collect } = registerMetrics(context);
+  let isProcessMeasured = false;
   // Concurrent scrapes share one, because each reads all figures, over several turns of the event loop.
   const scraping = new SingleFlight(async () => {
+    // Not before somebody scrapes: measuring the event loop wakes the thread 100 times a second, for 1 % of a core.
+    if (!isProcessMeasured) collectDefaultMetrics({ register: registry });
+    isProcessMeasured = true;
     await collect();
     return { type: registry.contentType, text: await registry.metrics() };
   });
