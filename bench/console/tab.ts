@@ -30,7 +30,7 @@ export interface FirstDrawing extends Drawing {
 export function missingBrowser(): string | undefined {
   return existsSync(browserFile)
     ? undefined
-    : `${browserFile}, in which the console is opened, is not there: apt-get install chromium.`;
+    : `${browserFile}, in which the console is opened, is not there: apt-get install chromium-headless-shell.`;
 }
 
 /** A tab with the console, logged in, with cache and storage of its own. */
