@@ -40,9 +40,10 @@ export async function reload(load: () => EffectiveConfig, options: ReloadOptions
     const change = Object.fromEntries(keys.filter(isReloadable).map((key) => [key, wanted[key]]));
     const fixedKeys = keys.filter((key) => !isReloadable(key));
     config.settings.change(change);
+    // In the same turn: an operator who asks meanwhile would read new values with their old sources.
+    configuration.reloaded(sources, fixedKeys);
     log.level = config.settings.current.logLevel;
     await cluster.configure(change);
-    configuration.reloaded(sources, fixedKeys);
     changed = Object.keys(change);
     log.info({ changed: change }, 'configuration reloaded');
     if (fixedKeys.length > 0) log.warn({ keys: fixedKeys }, 'changed keys need a restart');
