@@ -1,12 +1,24 @@
-// Makes a file of JavaScript of each source that Node runs, and one of each library that is loaded at every start: they
-// have hundreds, which took a third of the CPU of a start to find and read.
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+// Bundles what Node runs: the sources into a file for each part that is loaded at once, and each library that every
+// start loads into a file of its own. To find and read some 1,600 files took half of the CPU of a start.
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
+import { rollup } from 'rollup';
+
+/** What is started as a process or a thread by its file. */
+const entries = [
+  'main',
+  'device/simulator/devices/device-process',
+  'features/actions/pool/task',
+  'features/actions/pool/type-check',
+  'features/backups/backup-process',
+  'maintenance/reshard-folder/reshard-worker',
+  'threads/worker',
+];
 
 /**
  * Of JavaScript alone, and what we use of them asks for no file of theirs by its path. None that is a module through
- * which requests run: the bundler makes variables of a module's constants.
+ * which requests run: their bundler makes variables of a module's constants.
  */
 const libraries = [
   'ajv',
@@ -27,43 +39,62 @@ const libraries = [
 ];
 const options = { platform: 'node', target: 'node20.19', logLevel: 'warning' };
 const fileOf = (library) => `libraries/${library.replaceAll('/', '-').replace(/^@|\.js$/g, '')}.js`;
+const pathTo = (file, from) => relative(dirname(from), file).replace(/^(?!\.)/, './');
 
 export async function buildServer(folder) {
-  // Not bundled: the bundler would make variables of a module's constants, which the hot path may pay for.
-  const { outputFiles } = await build({
-    ...options,
-    entryPoints: sources(),
-    outbase: 'src',
-    outdir: folder,
-    sourcemap: true,
-    sourcesContent: false,
-    write: false,
+  await Promise.all([buildSources(folder), buildLibraries(folder)]);
+}
+
+async function buildSources(folder) {
+  // By Rollup, which leaves a module's constants what they are: the hot path may pay for variables.
+  const bundle = await rollup({
+    input: Object.fromEntries(entries.map((entry) => [entry, resolve('src', `${entry}.ts`)])),
+    external: (name) => !/^[./]/.test(name),
+    treeshake: false,
+    onwarn: ({ message }) => {
+      throw new Error(message);
+    },
+    plugins: [
+      { name: 'sources', resolveId: found, transform: stripped },
+      { name: 'paths', resolveImportMeta: pointed, renderChunk: withLibraries },
+    ],
   });
-  for (const { path, text } of outputFiles) {
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, path.endsWith('.js') ? pointed(text, relative(folder, dirname(path))) : text);
-  }
-  await buildLibraries(folder);
-}
-
-/** The console is for browsers. */
-function sources() {
-  return readdirSync('src', { recursive: true })
-    .filter((name) => name.endsWith('.ts') && !name.startsWith('console/') && !name.endsWith('.d.ts'))
-    .map((name) => join('src', name));
-}
-
-/** Has a file of that folder import what is built: the others beside it, and our copies of libraries. */
-function pointed(code, folder) {
-  return code.replace(/(\bfrom |^import |\bimport\()"([^"]+)"/gm, (all, before, name) => {
-    if (name.startsWith('.')) return `${before}"${name.replace(/\.ts$/, '.js')}"`;
-    return libraries.includes(name) ? `${before}"./${relative(folder, fileOf(name))}"` : all;
+  await bundle.write({
+    dir: folder,
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name].js',
+    // By their letters a server that runs would find something else in a chunk that was built anew.
+    minifyInternalExports: false,
+    hoistTransitiveImports: false,
   });
 }
 
+/** Where an import says: Rollup would ask the disk for each. */
+const found = (name, from) => (name.startsWith('.') ? resolve(dirname(from), name) : null);
+
+/** Takes the types away. */
+async function stripped(code, file) {
+  const { code: plain } = await transform(code, { ...options, loader: 'ts', sourcefile: file });
+  return { code: plain, map: null };
+}
+
+/** Has a module find the files beside it from where its chunk is. */
+function pointed(property, { chunkId, moduleId }) {
+  const own = relative('src', moduleId).replace(/\.ts$/, '.js');
+  if (property !== 'url' || own === chunkId) return null;
+  return `new URL('${pathTo(own, chunkId)}', import.meta.url).href`;
+}
+
+/** Has a chunk import our copies of libraries. */
+function withLibraries(code, { fileName }) {
+  const pointed = code.replace(/(\bfrom |^import |\bimport\()'([^']+)'/gm, (all, before, name) =>
+    libraries.includes(name) ? `${before}'${pathTo(fileOf(name), fileName)}'` : all,
+  );
+  return { code: pointed, map: null };
+}
 /** Each exports what Node finds in it: a library in CommonJS does not say so by itself. */
 async function buildLibraries(folder) {
-  mkdirSync(join(folder, 'libraries'));
+  mkdirSync(join(folder, 'libraries'), { recursive: true });
   const files = libraries.map(async (library) => {
     const file = resolve(folder, fileOf(library));
     const names = Object.keys(await import(library)).filter((name) => name !== 'module.exports');

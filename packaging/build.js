@@ -18,7 +18,6 @@ import { compressFiles } from './compress.js';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 const target = 'dist';
-// As deep as dist/, since source maps name their sources by a relative path.
 const compiled = `dist.${process.pid}`;
 
 function filesIn(folder) {
@@ -40,13 +39,12 @@ function put(file) {
 }
 
 try {
-  await buildServer(compiled);
+  const console = join(compiled, 'console');
+  await Promise.all([buildServer(compiled), buildDevice(compiled), buildConsole(console)]);
   chmodSync(join(compiled, 'main.js'), 0o755);
   // What an author of actions imports: types alone, which are the source as it is.
   copyFileSync('src/features/actions/pool/api.ts', join(compiled, 'features/actions/pool/api.d.ts'));
-  await buildDevice(compiled);
-  await buildConsole(join(compiled, 'console'));
-  compressFiles(join(compiled, 'console'));
+  compressFiles(console);
   const files = filesIn(compiled);
   for (const file of files) if (!isSame(file)) put(file);
   for (const file of filesIn(target)) if (!files.includes(file)) rmSync(join(target, file));

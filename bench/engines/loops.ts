@@ -1,10 +1,8 @@
 import type { DeviceKey } from '../../src/core/identity.ts';
+import { generateUuid } from '../../src/core/uuid.ts';
 import type { Enqueue } from '../../src/domain/mail/mail.ts';
 import type { Shard } from '../../src/domain/shard.ts';
-import { built } from '../built.ts';
 import { payload } from '../micro/samples.ts';
-
-const { generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 
 /** What one caller does again and again for a device, as the front end does it. */
 type Operation = (shard: Shard, device: DeviceKey) => Promise<void>;

@@ -1,25 +1,13 @@
+import { createLog } from '../../src/core/telemetry/log.ts';
+import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
 import type { Shard } from '../../src/domain/shard.ts';
-import { built } from '../built.ts';
+import { loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
+import { Database } from '../../src/storage/postgres/connection/database.ts';
+import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
+import { openPostgresShard } from '../../src/storage/postgres/writes/open-shard.ts';
 import { sampleDevice } from '../micro/samples.ts';
 import { openTemporaryShard } from '../micro/temporary-shard.ts';
 import { type LoopOptions, loop } from './loops.ts';
-
-const { loadConfig, runningConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
-  'server/configuration/config.js',
-);
-const { createLog } = await built<typeof import('../../src/core/telemetry/log.ts')>('core/telemetry/log.js');
-const { WorkerMetrics } = await built<typeof import('../../src/core/telemetry/worker-metrics.ts')>(
-  'core/telemetry/worker-metrics.js',
-);
-const { Database } = await built<typeof import('../../src/storage/postgres/connection/database.ts')>(
-  'storage/postgres/connection/database.js',
-);
-const { migrate } = await built<typeof import('../../src/storage/postgres/schema/migrate.ts')>(
-  'storage/postgres/schema/migrate.js',
-);
-const { openPostgresShard } = await built<typeof import('../../src/storage/postgres/writes/open-shard.ts')>(
-  'storage/postgres/writes/open-shard.js',
-);
 
 /** What this process is told: the URL of its database, or that it has a folder of LMDB; and for how many callers. */
 export interface NodeOptions {

@@ -1,8 +1,9 @@
 import type { Figures } from '../result.ts';
+import { scriptArguments } from '../servers/server-process.ts';
 import type { RunningServer } from '../servers/subject.ts';
 import { runGenerator } from './generator.ts';
 
-const processFile = new URL('handshakes-process.ts', import.meta.url).pathname;
+const processFile = new URL('handshakes-process.ts', import.meta.url);
 
 export interface HandshakeOptions {
   version: 'TLSv1.2' | 'TLSv1.3';
@@ -34,6 +35,5 @@ const warmUpSeconds = 1;
 export function connectAgainAndAgain(server: RunningServer, load: HandshakeOptions): Promise<Figures> {
   const { url, certFile } = server;
   const options: HandshakeProcessOptions = { url, certFile, warmUpSeconds, ...load };
-  const args = ['--import', import.meta.resolve('tsx'), processFile, JSON.stringify(options)];
-  return runGenerator(process.execPath, args, server);
+  return runGenerator(process.execPath, scriptArguments(processFile, options), server);
 }

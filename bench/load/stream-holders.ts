@@ -23,9 +23,7 @@ export class StreamHolders implements Disposable {
 
   /** Opens a stream for each request. @throws Error when one cannot be opened. */
   static async open(server: RunningServer, requests: readonly string[]): Promise<StreamHolders> {
-    const children = Array.from({ length: holderCount }, () =>
-      fork(file, { execArgv: ['--import', import.meta.resolve('tsx')] }),
-    );
+    const children = Array.from({ length: holderCount }, () => fork(file));
     const holders = new StreamHolders(children);
     const { url, certFile } = server;
     try {

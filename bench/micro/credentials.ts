@@ -1,28 +1,15 @@
+import { Fleets } from '../../src/declarations/fleet.ts';
+import { authenticate } from '../../src/device-api/auth/authentication.ts';
+import { DeviceCache } from '../../src/device-api/auth/cached-device.ts';
+import { allocateLockouts, Lockouts } from '../../src/device-api/auth/lockouts.ts';
 import type { HttpContext } from '../../src/device-api/server/context.ts';
-import type { RequestHeaders as Headers } from '../../src/device-api/server/request-headers.ts';
-import { built } from '../built.ts';
+import { RequestHeaders } from '../../src/device-api/server/request-headers.ts';
+import { loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
 import { fleetId } from '../servers/devices.ts';
 import { type Group, type Microbench, repeated } from './microbench.ts';
 import { requestWith } from './request.ts';
 import { cycled } from './samples.ts';
 import { openTemporaryShard } from './temporary-shard.ts';
-
-const { loadConfig, runningConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
-  'server/configuration/config.js',
-);
-const { authenticate } = await built<typeof import('../../src/device-api/auth/authentication.ts')>(
-  'device-api/auth/authentication.js',
-);
-const { DeviceCache } = await built<typeof import('../../src/device-api/auth/cached-device.ts')>(
-  'device-api/auth/cached-device.js',
-);
-const { allocateLockouts, Lockouts } = await built<typeof import('../../src/device-api/auth/lockouts.ts')>(
-  'device-api/auth/lockouts.js',
-);
-const { RequestHeaders } = await built<typeof import('../../src/device-api/server/request-headers.ts')>(
-  'device-api/server/request-headers.js',
-);
-const { Fleets } = await built<typeof import('../../src/declarations/fleet.ts')>('declarations/fleet.js');
 
 const deviceCount = 1_000;
 
@@ -30,7 +17,7 @@ const deviceCount = 1_000;
 export async function credentials(): Promise<Group> {
   const { shard, devices, ...opened } = await openTemporaryShard(deviceCount);
   const headers = devices.map(
-    ({ deviceId, secret }): Headers =>
+    ({ deviceId, secret }): RequestHeaders =>
       new RequestHeaders(
         requestWith({ 'x-fleet-id': fleetId, 'x-device-id': deviceId, 'x-device-secret': secret }),
       ),
@@ -44,8 +31,10 @@ export async function credentials(): Promise<Group> {
     shards: { of: () => shard },
   };
   // The rest of the context belongs to endpoints.
-  const contextOf = (devicesMax: number): HttpContext =>
-    ({ ...shared, known: new DeviceCache(devicesMax) }) as unknown as HttpContext;
+  const contextOf = (devicesMax: number): HttpContext => {
+    const context = { ...shared, deviceCache: new DeviceCache(devicesMax) };
+    return context satisfies { [name in keyof HttpContext]?: unknown } as unknown as HttpContext;
+  };
   const check = (workload: string, context: HttpContext): Microbench => ({
     ...repeated(workload, (index) => authenticate(cycled(headers, index), context, { address: '127.0.0.1' })),
     conditions: { devices: deviceCount },

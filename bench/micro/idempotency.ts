@@ -1,17 +1,10 @@
-import { built } from '../built.ts';
+import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
+import { parseIdempotencyKey, requestDigest } from '../../src/domain/idempotency-key.ts';
+import { loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
+import { IdempotencyKeys } from '../../src/storage/tables/idempotency-keys.ts';
 import { type Group, repeated } from './microbench.ts';
 import { cycled, payload } from './samples.ts';
 import { openTemporaryShard } from './temporary-shard.ts';
-
-const { loadConfig, runningConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
-  'server/configuration/config.js',
-);
-const { formatUuid, generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
-const { parseIdempotencyKey, requestDigest } =
-  await built<typeof import('../../src/domain/idempotency-key.ts')>('domain/idempotency-key.js');
-const { IdempotencyKeys } = await built<typeof import('../../src/storage/tables/idempotency-keys.ts')>(
-  'storage/tables/idempotency-keys.js',
-);
 
 const claimsPerTransaction = 256;
 

@@ -1,14 +1,14 @@
-import { built } from '../built.ts';
+import { generateUuid } from '../../src/core/uuid.ts';
+import {
+  keyOfDevice,
+  keyOfExpiry,
+  keyOfMail,
+  readDevice,
+  readSequence,
+} from '../../src/storage/lmdb/layout/keys.ts';
+import { keyOfIdempotency } from '../../src/storage/tables/idempotency-keys.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { cycled, sampleDevice } from './samples.ts';
-
-const { keyOfDevice, keyOfExpiry, keyOfMail, readDevice, readSequence } = await built<
-  typeof import('../../src/storage/lmdb/layout/keys.ts')
->('storage/lmdb/layout/keys.js');
-const { keyOfIdempotency } = await built<typeof import('../../src/storage/tables/idempotency-keys.ts')>(
-  'storage/tables/idempotency-keys.js',
-);
-const { generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 
 /** The keys of the store, written and read. */
 export async function keys(): Promise<Group> {

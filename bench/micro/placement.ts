@@ -1,8 +1,6 @@
-import { built } from '../built.ts';
+import { shardOf } from '../../src/domain/placement.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { cycled, sampleDevice } from './samples.ts';
-
-const { shardOf } = await built<typeof import('../../src/domain/placement.ts')>('domain/placement.js');
 
 /** The shard of a device: a hash of its 18 characters, then a jump for each few shards. */
 export async function placement(): Promise<Group> {

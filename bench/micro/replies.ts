@@ -1,12 +1,8 @@
-import { built } from '../built.ts';
+import { ApiError } from '../../src/core/errors.ts';
+import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
+import { createReply, errorReply, heartbeat } from '../../src/device-api/server/reply.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { payload } from './samples.ts';
-
-const { createReply, errorReply, heartbeat } = await built<
-  typeof import('../../src/device-api/server/reply.ts')
->('device-api/server/reply.js');
-const { ApiError } = await built<typeof import('../../src/core/errors.ts')>('core/errors.js');
-const { formatUuid, generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 
 /** From what a handler knows to what goes out. */
 export async function replies(): Promise<Group> {

@@ -1,12 +1,8 @@
+import { RequestHeaders } from '../../src/device-api/server/request-headers.ts';
 import type { HttpRequest } from '../../src/device-api/uws/uws.ts';
-import { built } from '../built.ts';
 import { fleetId } from '../servers/devices.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { sampleDevice } from './samples.ts';
-
-const { RequestHeaders } = await built<typeof import('../../src/device-api/server/request-headers.ts')>(
-  'device-api/server/request-headers.js',
-);
 
 /** What the HTTP library has for us once it has found the route: the headers, one call each. */
 export function requestWith(headers: Record<string, string>): HttpRequest {

@@ -1,13 +1,8 @@
+import { deviceKeyOf, generateDeviceId, generateDeviceSecret } from '../../src/core/identity.ts';
 import type { Device } from '../../src/domain/devices/device.ts';
-import { built } from '../built.ts';
+import { digestOf } from '../../src/domain/devices/new-device.ts';
 import { fleetId } from '../servers/devices.ts';
 import { payloadOf, payloadSchema } from '../servers/payload-schema.ts';
-
-const { deviceKeyOf, generateDeviceId, generateDeviceSecret } =
-  await built<typeof import('../../src/core/identity.ts')>('core/identity.js');
-const { digestOf } = await built<typeof import('../../src/domain/devices/new-device.ts')>(
-  'domain/devices/new-device.js',
-);
 
 /** What the whole-server benchmarks send as well. */
 export const payload = Buffer.from(payloadOf(100));

@@ -1,13 +1,7 @@
-import { built } from '../built.ts';
+import { parseDatapoint } from '../../src/declarations/schemas/payload.ts';
+import { Schema, unwatched } from '../../src/declarations/schemas/schema.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { payload, schemaText } from './samples.ts';
-
-const { parseDatapoint } = await built<typeof import('../../src/declarations/schemas/payload.ts')>(
-  'declarations/schemas/payload.js',
-);
-const { Schema, unwatched } = await built<typeof import('../../src/declarations/schemas/schema.ts')>(
-  'declarations/schemas/schema.js',
-);
 
 /** From the bytes of a datapoint to the word that it matches its schema. */
 export async function schema(): Promise<Group> {

@@ -1,18 +1,17 @@
+import { createLog } from '../../src/core/telemetry/log.ts';
 import type { Shard } from '../../src/domain/shard.ts';
+import { loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
-import { built } from '../built.ts';
+import { ShardOwner } from '../../src/storage/lmdb/shard/owner.ts';
+import {
+  allocateCounters,
+  counterCellOf,
+  openShardEnvironment,
+  Shards,
+  versionsOf,
+} from '../../src/threads/shards.ts';
 import { removeFolder, temporaryFolder } from '../servers/temporary-folder.ts';
 import { type SampleDevice, sampleDevice } from './samples.ts';
-
-const { loadConfig, runningConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
-  'server/configuration/config.js',
-);
-const { createLog } = await built<typeof import('../../src/core/telemetry/log.ts')>('core/telemetry/log.js');
-const { allocateCounters, counterCellOf, openShardEnvironment, Shards, versionsOf } =
-  await built<typeof import('../../src/threads/shards.ts')>('threads/shards.js');
-const { ShardOwner } = await built<typeof import('../../src/storage/lmdb/shard/owner.ts')>(
-  'storage/lmdb/shard/owner.js',
-);
 
 /** One shard with its owner on this thread, on disk in a folder that goes with it, and some devices in it. */
 export interface TemporaryShard extends AsyncDisposable {

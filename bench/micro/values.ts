@@ -1,28 +1,24 @@
+import { generateUuid } from '../../src/core/uuid.ts';
 import type { Mail } from '../../src/domain/mail/mail.ts';
+import { rememberEnd, settledMax } from '../../src/domain/mail/settled-mails.ts';
 import type { Table } from '../../src/storage/lmdb/environment/stored-tables.ts';
-import { built } from '../built.ts';
+import {
+  decodeCredentials,
+  decodeDevice,
+  encodeDevice,
+} from '../../src/storage/lmdb/layout/device-record.ts';
+import { decodeMail, encodeMail } from '../../src/storage/lmdb/layout/mail-record.ts';
+import {
+  decodeMailbox,
+  emptyMailbox,
+  encodeMailbox,
+  readHead,
+  readSize,
+} from '../../src/storage/lmdb/layout/mailbox-record.ts';
+import { IngestLog, readLog } from '../../src/storage/lmdb/log/ingest-log.ts';
+import { encodeLogRecord } from '../../src/storage/lmdb/log/log-record.ts';
 import { type Group, group, type Microbench, repeated } from './microbench.ts';
 import { cycled, payload, sampleDevice } from './samples.ts';
-
-const { decodeMail, encodeMail } = await built<typeof import('../../src/storage/lmdb/layout/mail-record.ts')>(
-  'storage/lmdb/layout/mail-record.js',
-);
-const { decodeMailbox, emptyMailbox, encodeMailbox, readHead, readSize } = await built<
-  typeof import('../../src/storage/lmdb/layout/mailbox-record.ts')
->('storage/lmdb/layout/mailbox-record.js');
-const { rememberEnd, settledMax } = await built<typeof import('../../src/domain/mail/settled-mails.ts')>(
-  'domain/mail/settled-mails.js',
-);
-const { decodeCredentials, decodeDevice, encodeDevice } = await built<
-  typeof import('../../src/storage/lmdb/layout/device-record.ts')
->('storage/lmdb/layout/device-record.js');
-const { IngestLog, readLog } = await built<typeof import('../../src/storage/lmdb/log/ingest-log.ts')>(
-  'storage/lmdb/log/ingest-log.js',
-);
-const { encodeLogRecord } = await built<typeof import('../../src/storage/lmdb/log/log-record.ts')>(
-  'storage/lmdb/log/log-record.js',
-);
-const { generateUuid } = await built<typeof import('../../src/core/uuid.ts')>('core/uuid.js');
 
 /** The records of the store, written and read. */
 export async function values(): Promise<Group> {

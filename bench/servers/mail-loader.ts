@@ -1,22 +1,12 @@
 import { join } from 'node:path';
+import { deviceKeyOf } from '../../src/core/identity.ts';
+import { shardOf } from '../../src/domain/placement.ts';
+import { loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
-import type { ShardState as State } from '../../src/storage/lmdb/shard/state.ts';
-import { built } from '../built.ts';
+import { openTables } from '../../src/storage/lmdb/layout/tables.ts';
+import { ShardState } from '../../src/storage/lmdb/shard/state.ts';
+import { allocateCounters, openShardEnvironment } from '../../src/threads/shards.ts';
 import type { Credentials } from './subject.ts';
-
-const { loadConfig, runningConfig } = await built<typeof import('../../src/server/configuration/config.ts')>(
-  'server/configuration/config.js',
-);
-const { deviceKeyOf } = await built<typeof import('../../src/core/identity.ts')>('core/identity.js');
-const { shardOf } = await built<typeof import('../../src/domain/placement.ts')>('domain/placement.js');
-const { allocateCounters, openShardEnvironment } =
-  await built<typeof import('../../src/threads/shards.ts')>('threads/shards.js');
-const { ShardState } = await built<typeof import('../../src/storage/lmdb/shard/state.ts')>(
-  'storage/lmdb/shard/state.js',
-);
-const { openTables } = await built<typeof import('../../src/storage/lmdb/layout/tables.ts')>(
-  'storage/lmdb/layout/tables.js',
-);
 
 const mailsPerTransaction = 20_000;
 
@@ -62,7 +52,7 @@ type DeviceKey = ReturnType<typeof deviceKeyOf>;
 
 async function queueMail(
   environment: Environment,
-  state: State,
+  state: ShardState,
   devices: readonly DeviceKey[],
   mailsPerDevice: number,
   payload: Buffer,

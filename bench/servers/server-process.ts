@@ -74,7 +74,7 @@ export class ServerProcess {
   }
 }
 
-const plainTypeScript = new URL('plain-typescript.mjs', import.meta.url).href;
+const plainTypeScript = new URL('../plain-typescript.mjs', import.meta.url).href;
 
 /** The arguments with which Node runs a TypeScript file of ours; `argument` is its one argument, as JSON. */
 export function scriptArguments(file: URL, argument: unknown): string[] {

@@ -1,11 +1,9 @@
 import { onTestFinished } from 'vitest';
 import { createLog } from '../../src/core/telemetry/log.ts';
-import type { ActionPool as Pool } from '../../src/features/actions/pool/pool.ts';
+import { ActionPool } from '../../src/features/actions/pool/pool.ts';
 import type { HostAnswer, RunLimits, RunRecord, RunReport } from '../../src/features/actions/sandbox/run.ts';
 
-/** The built one: its threads load a file of dist. */
-const built = new URL('../../dist/features/actions/pool/pool.js', import.meta.url).href;
-const { ActionPool } = (await import(built)) as { ActionPool: typeof Pool };
+const taskFile = new URL('../../dist/features/actions/pool/task.js', import.meta.url);
 
 export const limits: RunLimits = {
   cpuMilliseconds: 500,
@@ -36,7 +34,7 @@ export interface RunOptions {
 }
 
 export interface Actions {
-  pool: Pool;
+  pool: ActionPool;
   /** Runs a module; unless a key is given, in a realm that no run was in before. */
   run(code: string, options?: RunOptions): Promise<RunReport>;
   /** Runs the body of an action's function. */
@@ -53,7 +51,7 @@ export function startActions({
   log = createLog('silent'),
 } = {}): Actions {
   const config = { actionThreads: threads, actionWarmMemoryBytesMax: warmBytesMax };
-  const pool = new ActionPool({ config, log });
+  const pool = new ActionPool({ config, log, taskFile });
   const run: Actions['run'] = (code, options = {}) => {
     keys += 1;
     const request = {

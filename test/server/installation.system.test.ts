@@ -96,7 +96,7 @@ it(
   'a build leaves every file in its place at any moment, and those that are the same alone',
   async () => {
     const file = (name: string): string => join(checkout, 'dist', name);
-    const before = statSync(file('server/supervisor.js')).ino;
+    const before = statSync(file('chunks/supervisor.js')).ino;
     appendFileSync(join(checkout, 'src/threads/worker.ts'), '\nexport const isChanged = true;\n');
     writeFileSync(file('threads/gone.js'), '');
     let isOver = false;
@@ -107,7 +107,7 @@ it(
     expect(await built).toMatchObject({ status: 0 });
     expect(readFileSync(file('threads/worker.js'), 'utf8')).toContain('isChanged');
     expect(readdirSync(file('threads'))).not.toContain('gone.js');
-    expect(statSync(file('server/supervisor.js')).ino).toBe(before);
+    expect(statSync(file('chunks/supervisor.js')).ino).toBe(before);
     expect(readdirSync(checkout).filter((name) => name.startsWith('dist'))).toEqual(['dist']);
   },
   minutesMs,

@@ -82,7 +82,7 @@ it('admin requests are logged under the id they are answered with; no secret, to
 
 it('what a library puts into an error reaches the log without secrets, and bounded', async () => {
   const script = `
-    const { createLog } = await import(${JSON.stringify(new URL('../../dist/core/telemetry/log.js', import.meta.url).href)});
+    const { createLog } = await import(${JSON.stringify(new URL('../../src/core/telemetry/log.ts', import.meta.url).href)});
     const secret = 'FOS-' + 'aB3'.repeat(10) + 'xy';
     const error = Object.assign(new Error('failed with ' + secret + ' and Authorization: Bearer abc.def'), {
       code: 'E_X', options: { headers: { authorization: 'hidden-header' } },
@@ -91,7 +91,13 @@ it('what a library puts into an error reaches the log without secrets, and bound
     createLog('info').error({ err: new Error('m'.repeat(100000)) }, 'long');
   `;
   const { execute } = await import('../harness/command.ts');
-  const { stderr } = await execute(process.execPath, ['--input-type=module', '-e', script]);
+  const { stderr } = await execute(process.execPath, [
+    '--import',
+    'tsx',
+    '--input-type=module',
+    '-e',
+    script,
+  ]);
   expect(stderr).toMatch(/"code":"E_X"/);
   expect(stderr).not.toMatch(/xy\b|abc\.def|topsecret|hidden-header/);
   expect(stderr.length).toBeLessThan(20_000);

@@ -19,6 +19,8 @@ const niceIncrement = 10;
 export interface ActionPoolOptions {
   config: { actionThreads: number; actionWarmMemoryBytesMax: number };
   log: Log;
+  /** What a thread runs; from the sources there is none. */
+  taskFile?: URL;
 }
 
 /** The threads that run actions. A misbehaving action ends its run or, at worst, its thread: never more. */
@@ -112,13 +114,14 @@ export class ActionPool {
       import('piscina'),
       import('../sandbox/engine.ts'),
     ]);
-    const { actionThreads, actionWarmMemoryBytesMax } = this.#options.config;
+    const { config, taskFile = new URL('./task.js', import.meta.url) } = this.#options;
+    const { actionThreads, actionWarmMemoryBytesMax } = config;
     const workerData: ThreadData = {
       engine: await compileEngine(),
       warmMemoryBytesMax: actionWarmMemoryBytesMax,
     };
     const pool = new Piscina({
-      filename: new URL('./task.js', import.meta.url).href,
+      filename: taskFile.href,
       minThreads: 0,
       maxThreads: actionThreads,
       idleTimeout: Number.POSITIVE_INFINITY,
