@@ -134,7 +134,7 @@ class Records implements Source {
   async fetch(recordsMax: number, signal: AbortSignal) {
     this.asked.push(recordsMax);
     if (this.at > 0) {
-      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
       return undefined;
     }
     const record: StoredRecord = {
