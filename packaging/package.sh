@@ -30,9 +30,9 @@ cp packaging/fleetpost.service packaging/fleetpost.json LICENSE "$tree"
 modules=$tree/lib/node_modules/fleetpost/node_modules
 find "$modules" -regextype egrep -regex '.*/node_modules/(@[^/]+/)?[^/]+/(tests?|benchmarks?|docs|examples?|integration|scripts|dependencies|\.[^/]*)' \
   -not -path '*/.bin' -not -name .package-lock.json -prune -exec rm -r {} +
-# What the console is built from: it is there as it was built.
-rm -r "$modules"/{esbuild,@esbuild,preact,@preact,uplot,@codemirror,@lezer,@marijn,crelt,style-mod,w3c-keyname}
-rm -f "$modules/.bin/esbuild"
+# What builds, and what the console is built from: both are there as they were built.
+rm -r "$modules"/{esbuild,@esbuild,rollup,@rollup,preact,@preact,uplot,@codemirror,@lezer,@marijn,crelt,style-mod,w3c-keyname}
+rm -f "$modules"/.bin/{esbuild,rollup}
 find "$modules" \( -name '*.musl.node' -o -name '*.html' -o -name '.*' -type f \) -delete
 find "$tree" -type f -exec chmod 644 {} + -o -type d -exec chmod 755 {} +
 chmod 755 "$tree/bin/fleetpost" "$tree/lib/node"
