@@ -1,5 +1,7 @@
 // Builds src/ beside dist/, without a look at its types, and then puts each file that has changed in its place by a
 // rename, so that a server that runs from dist/ finds each of its files whole at any moment: it loads some when a thread starts.
+// Does nothing where dist/ is what these sources were built into: commands of tests and benchmarks all build first.
+import { createHash } from 'node:crypto';
 import {
   chmodSync,
   copyFileSync,
@@ -9,6 +11,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { buildConsole } from './build-console.js';
@@ -19,6 +22,7 @@ import { compressFiles } from './compress.js';
 process.chdir(new URL('..', import.meta.url).pathname);
 const target = 'dist';
 const compiled = `dist.${process.pid}`;
+const digestFile = join(target, 'build.sha256');
 
 function filesIn(folder) {
   if (!existsSync(folder)) return [];
@@ -26,6 +30,21 @@ function filesIn(folder) {
   return entries
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+}
+
+/** Of all that a build reads and all that it has written. */
+function digest() {
+  const hash = createHash('sha256');
+  const read = ['src', 'packaging'].flatMap((folder) => filesIn(folder).map((file) => join(folder, file)));
+  const written = filesIn(target).map((file) => join(target, file));
+  for (const file of ['package-lock.json', 'tsconfig.json', ...read.sort(), ...written.sort()]) {
+    if (file !== digestFile) hash.update(`${file}\n`).update(readFileSync(file));
+  }
+  return hash.digest('hex');
+}
+
+function isBuilt() {
+  return existsSync(digestFile) && readFileSync(digestFile, 'utf8') === digest();
 }
 
 function isSame(file) {
@@ -38,7 +57,7 @@ function put(file) {
   renameSync(join(compiled, file), join(target, file));
 }
 
-try {
+async function buildAll() {
   const console = join(compiled, 'console');
   await Promise.all([buildServer(compiled), buildDevice(compiled), buildConsole(console)]);
   chmodSync(join(compiled, 'main.js'), 0o755);
@@ -48,6 +67,11 @@ try {
   const files = filesIn(compiled);
   for (const file of files) if (!isSame(file)) put(file);
   for (const file of filesIn(target)) if (!files.includes(file)) rmSync(join(target, file));
+  writeFileSync(digestFile, digest());
+}
+
+try {
+  if (!isBuilt()) await buildAll();
 } finally {
   rmSync(compiled, { recursive: true, force: true });
 }

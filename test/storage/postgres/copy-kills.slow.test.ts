@@ -16,8 +16,8 @@ import { optionsOf } from '../contract/postgres-engine.ts';
 
 const mainFile = new URL('../../../dist/main.js', import.meta.url).pathname;
 /** More of them by `COPY_KILLS=100`. */
-const kills = Number(process.env.COPY_KILLS ?? 8);
-const killsInARow = 4;
+const kills = Number(process.env.COPY_KILLS ?? 4);
+const killsInARow = Math.min(4, kills / 2);
 const shards = 2;
 const devicesCount = 2_000;
 /** A command has begun with its work after some of the first, and is done with it within the second. */
