@@ -87,11 +87,12 @@ function pointed(property, { chunkId, moduleId }) {
 
 /** Has a chunk import our copies of libraries. */
 function withLibraries(code, { fileName }) {
-  const pointed = code.replace(/(\bfrom |^import |\bimport\()'([^']+)'/gm, (all, before, name) =>
+  const changed = code.replace(/(\bfrom |^import |\bimport\()'([^']+)'/gm, (all, before, name) =>
     libraries.includes(name) ? `${before}'${pathTo(fileOf(name), fileName)}'` : all,
   );
-  return { code: pointed, map: null };
+  return { code: changed, map: null };
 }
+
 /** Each exports what Node finds in it: a library in CommonJS does not say so by itself. */
 async function buildLibraries(folder) {
   mkdirSync(join(folder, 'libraries'), { recursive: true });
