@@ -2,8 +2,9 @@
 // start loads into a file of its own. To find and read some 1,600 files took half of the CPU of a start.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { build, transform } from 'esbuild';
+import { build } from 'esbuild';
 import { rollup } from 'rollup';
+import { target, withoutTypes } from './without-types.js';
 
 /** What is started as a process or a thread by its file. */
 const entries = [
@@ -37,7 +38,6 @@ const libraries = [
   'prom-client',
   'typebox',
 ];
-const options = { platform: 'node', target: 'node20.19', logLevel: 'warning' };
 const fileOf = (library) => `libraries/${library.replaceAll('/', '-').replace(/^@|\.js$/g, '')}.js`;
 const pathTo = (file, from) => relative(dirname(from), file).replace(/^(?!\.)/, './');
 
@@ -55,7 +55,7 @@ async function buildSources(folder) {
       throw new Error(message);
     },
     plugins: [
-      { name: 'sources', resolveId: found, transform: stripped },
+      { name: 'sources', resolveId: found, transform: withoutTypes },
       { name: 'paths', resolveImportMeta: pointed, renderChunk: withLibraries },
     ],
   });
@@ -72,25 +72,17 @@ async function buildSources(folder) {
 /** Where an import says: Rollup would ask the disk for each. */
 const found = (name, from) => (name.startsWith('.') ? resolve(dirname(from), name) : null);
 
-/** Takes the types away. */
-async function stripped(code, file) {
-  const { code: plain } = await transform(code, { ...options, loader: 'ts', sourcefile: file });
-  return { code: plain, map: null };
-}
-
 /** Has a module find the files beside it from where its chunk is. */
 function pointed(property, { chunkId, moduleId }) {
   const own = relative('src', moduleId).replace(/\.ts$/, '.js');
-  if (property !== 'url' || own === chunkId) return null;
-  return `new URL('${pathTo(own, chunkId)}', import.meta.url).href`;
+  return property === 'url' ? `new URL('${pathTo(own, chunkId)}', import.meta.url).href` : null;
 }
 
 /** Has a chunk import our copies of libraries. */
 function withLibraries(code, { fileName }) {
-  const changed = code.replace(/(\bfrom |^import |\bimport\()'([^']+)'/gm, (all, before, name) =>
+  return code.replace(/(\bfrom |^import |\bimport\()'([^']+)'/gm, (all, before, name) =>
     libraries.includes(name) ? `${before}'${pathTo(fileOf(name), fileName)}'` : all,
   );
-  return { code: changed, map: null };
 }
 
 /** Each exports what Node finds in it: a library in CommonJS does not say so by itself. */
@@ -103,7 +95,9 @@ async function buildLibraries(folder) {
     return file;
   });
   await build({
-    ...options,
+    platform: 'node',
+    target,
+    logLevel: 'warning',
     entryPoints: await Promise.all(files),
     outdir: resolve(folder, 'libraries'),
     // What it names files by in comments: else each build would differ.

@@ -1,10 +1,10 @@
 import { createLog } from '../../src/core/telemetry/log.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
 import type { Shard } from '../../src/domain/shard.ts';
-import { loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import { openPostgresShard } from '../../src/storage/postgres/writes/open-shard.ts';
+import { configWith } from '../../test/harness/config.ts';
 import { sampleDevice } from '../micro/samples.ts';
 import { openTemporaryShard } from '../micro/temporary-shard.ts';
 import { type LoopOptions, loop } from './loops.ts';
@@ -27,7 +27,7 @@ process.on('disconnect', () => process.exit());
 process.send?.('ready');
 
 async function openDatabase(of: string): Promise<Shard> {
-  const config = runningConfig(loadConfig(undefined, {}, {}).values);
+  const config = configWith();
   const log = createLog('error');
   const timeoutMilliseconds = config.databaseTimeoutMilliseconds;
   const database = new Database({ url: of, connectionsMax: 1, timeoutMilliseconds, log });

@@ -1,7 +1,7 @@
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
 import { parseIdempotencyKey, requestDigest } from '../../src/domain/idempotency-key.ts';
-import { loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
 import { IdempotencyKeys } from '../../src/storage/tables/idempotency-keys.ts';
+import { configWith } from '../../test/harness/config.ts';
 import { type Group, repeated } from './microbench.ts';
 import { cycled, payload } from './samples.ts';
 import { openTemporaryShard } from './temporary-shard.ts';
@@ -11,7 +11,7 @@ const claimsPerTransaction = 256;
 /** What an Idempotency-Key adds to a request, in the front end and in the store. */
 export async function idempotency(): Promise<Group> {
   const { environment, devices, ...opened } = await openTemporaryShard(1_000);
-  const config = runningConfig(loadConfig(undefined, {}, {}).values);
+  const config = configWith();
   const texts = Array.from({ length: 1_000 }, () => formatUuid(generateUuid()));
   const store = new IdempotencyKeys(environment.rows('idempotency'), environment.rows('times'), config);
   const digest = requestDigest('datapoint/reading', payload);

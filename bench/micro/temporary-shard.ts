@@ -1,15 +1,8 @@
 import { createLog } from '../../src/core/telemetry/log.ts';
 import type { Shard } from '../../src/domain/shard.ts';
-import { loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
-import { ShardOwner } from '../../src/storage/lmdb/shard/owner.ts';
-import {
-  allocateCounters,
-  counterCellOf,
-  openShardEnvironment,
-  Shards,
-  versionsOf,
-} from '../../src/threads/shards.ts';
+import { defaultSweepMilliseconds } from '../../src/storage/lmdb/shard/owner.ts';
+import { openShard } from '../../test/harness/shard.ts';
 import { removeFolder, temporaryFolder } from '../servers/temporary-folder.ts';
 import { type SampleDevice, sampleDevice } from './samples.ts';
 
@@ -22,40 +15,12 @@ export interface TemporaryShard extends AsyncDisposable {
 
 export async function openTemporaryShard(deviceCount: number): Promise<TemporaryShard> {
   const folder = temporaryFolder();
-  const config = runningConfig(loadConfig(undefined, {}, {}).values);
-  const counters = allocateCounters(1);
-  const environment = openShardEnvironment(folder, 0, 1, config, counters);
-  const versions = versionsOf(counters, 0);
-  const owner = new ShardOwner(
-    environment,
-    versions,
-    counterCellOf(counters.depths, 0),
-    config,
-    {
-      retention: () => ({
-        ttlSeconds: config.settings.current.logRetentionSeconds,
-        bytesMax: 0,
-        fleets: new Map(),
-      }),
-      bytesElsewhere: () => new Map(),
-    },
-    {
-      committed: () => {},
-      failed: () => {},
-      refused: () => {},
-      recovered: () => {},
-      lettersDropped: () => {},
-    },
-    createLog('error'),
-    () => {},
-  );
-  const shards = new Shards([environment], [owner], config, counters);
-  const [shard] = shards.all;
-  if (shard === undefined) throw new Error('one shard was opened');
+  const opened = openShard(folder, { sweepMilliseconds: defaultSweepMilliseconds }, createLog('error'));
+  const { shard, environment } = opened;
   const devices = Array.from({ length: deviceCount }, sampleDevice);
   await shard.devices.create(devices.map(({ device }) => device));
   const close = async (): Promise<void> => {
-    await owner.close();
+    await opened.close();
     removeFolder(folder);
   };
   return { shard, environment, devices, [Symbol.asyncDispose]: close };

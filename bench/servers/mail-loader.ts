@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { deviceKeyOf } from '../../src/core/identity.ts';
 import { shardOf } from '../../src/domain/placement.ts';
-import { loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
 import { openTables } from '../../src/storage/lmdb/layout/tables.ts';
 import { ShardState } from '../../src/storage/lmdb/shard/state.ts';
 import { allocateCounters, openShardEnvironment } from '../../src/threads/shards.ts';
+import { configWith } from '../../test/harness/config.ts';
 import type { Credentials } from './subject.ts';
 
 const mailsPerTransaction = 20_000;
@@ -28,7 +28,7 @@ export async function loadMail(
   shards: number,
   { devices, mailsPerDevice, payload, progress }: MailLoad,
 ): Promise<void> {
-  const config = runningConfig(loadConfig(undefined, {}, {}).values);
+  const config = configWith();
   const counters = allocateCounters(shards);
   const keys = devices.map(({ fleetId, deviceId }) => deviceKeyOf(fleetId, deviceId)).sort();
   const devicesPerTransaction = Math.ceil(mailsPerTransaction / mailsPerDevice);

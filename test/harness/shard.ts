@@ -31,6 +31,7 @@ export interface OpenShard {
 export function openShard(
   folder: string,
   changed: Partial<Config> & { sweepMilliseconds?: number } = {},
+  log = createLog('silent'),
 ): OpenShard {
   const config = {
     sweepMilliseconds: changed.sweepMilliseconds ?? sweepMilliseconds,
@@ -62,7 +63,7 @@ export function openShard(
         droppedLetters += count;
       },
     },
-    createLog('silent'),
+    log,
     () => {},
   );
   const [shard, elsewhere] = [0, 1].flatMap(() => new Shards([environment], [owner], config, counters).all);

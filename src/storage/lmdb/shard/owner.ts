@@ -30,7 +30,7 @@ export interface OwnerOptions extends StateOptions {
 
 export type OwnerMetrics = CommitMetrics & LetterMetrics & { deviceConnected?(change: 1 | -1): void };
 
-const defaultSweepMilliseconds = 1_000;
+export const defaultSweepMilliseconds = 1_000;
 /** Due mail is handled every sweep, about a second; all else every minute. */
 const sweepsPerFullSweep = 60;
 /** Pause between rounds of a sweep, so that a backlog never monopolizes the shard's thread. */
