@@ -14,6 +14,7 @@ import {
   recordsFile,
   type StoredTable,
 } from '../storage/lmdb/environment/database-file.ts';
+import { refuseOlder } from '../storage/lmdb/environment/manifest.ts';
 import { type ShardCounts, verifyShard } from '../storage/lmdb/verify/verify.ts';
 import { checkTable, type StoppedStore } from '../storage/tables/check-rows.ts';
 import { Findings } from '../storage/tables/findings.ts';
@@ -74,6 +75,11 @@ function openData(path: string): Folder {
 
 async function openBackup(path: string, findings: Findings): Promise<Folder> {
   const backup = readBackup(path);
+  refuseOlder(
+    `The backup ${path}`,
+    backup.manifest,
+    'Verify it with the version that wrote it, or restore it: the first start upgrades what was restored.',
+  );
   for (const file of backup.files) {
     if (!(await isUnchanged(path, file))) findings.add(`${file.path}: not what was backed up`);
   }

@@ -7,7 +7,7 @@ const fullQueueSamples = 10;
 /** Number of samples after which a refusal is forgotten: without requests, a shard cannot show that it has room. */
 const refusalSamples = 60;
 
-export type Phase = NotReady & { reason: 'starting' | 'moving' | 'stopping' };
+export type Phase = NotReady & { reason: 'starting' | 'upgrading' | 'moving' | 'stopping' };
 
 export const starting: Phase = { reason: 'starting', msg: 'The server is starting.' };
 export const stopping: Phase = { reason: 'stopping', msg: 'The server is stopping.' };

@@ -1,6 +1,14 @@
 /** Why devices are not served normally. A new reason is a new word of `/readyz`, which monitors may parse. */
 export interface NotReady {
-  reason: 'starting' | 'moving' | 'stopping' | 'disk_full' | 'shard_full' | 'store_refuses' | 'queue_full';
+  reason:
+    | 'starting'
+    | 'upgrading'
+    | 'moving'
+    | 'stopping'
+    | 'disk_full'
+    | 'shard_full'
+    | 'store_refuses'
+    | 'queue_full';
   msg: string;
 }
 

@@ -8,9 +8,10 @@ import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { recordsFile } from '../../storage/lmdb/environment/database-file.ts';
 import { sizeOfDevices } from '../../storage/lmdb/reshard/move-devices.ts';
 import { endOfShardLog, sizeOfLog } from '../../storage/lmdb/reshard/move-log.ts';
+import { ProgressReport } from '../progress-report.ts';
 import { remapReaders, settleReaders } from './remap-readers.ts';
 import { openForReshard } from './reshard-environment.ts';
-import { checkRoom, ReshardReport, type ShardSize } from './reshard-report.ts';
+import { checkRoom, type ShardSize } from './reshard-room.ts';
 import type { ReshardTask } from './reshard-threads.ts';
 import { type ReshardPhase, runTasks } from './reshard-threads.ts';
 
@@ -37,7 +38,7 @@ export async function reshardFolder(
   const sizes = await measure(folder, shards, options);
   checkRoom(folder.path, sizes, shards, options.config.mapBytesMax);
   const move: Move = { from, to: shards, logEnds: sizes.map(({ logEnd }) => logEnd).slice(0, shards) };
-  const report = new ReshardReport(`Resharding from ${from} to ${shards} shards`, recordsOf(sizes, move));
+  const report = new ProgressReport(`Resharding from ${from} to ${shards} shards`, recordsOf(sizes, move));
   try {
     // Removes folders of a layout that is not in the manifest: a power cut may have brought them back.
     removeFolders(folder, from);
@@ -69,7 +70,7 @@ async function finishEarlierReshard(
   const shared = leftIn(folder, move);
   const sizes = shared > 0 ? await measure(folder, shards, options) : [];
   const records = sizes.slice(0, shared).reduce((sum, { devices }) => sum + devices.records, 0);
-  const report = new ReshardReport(title, records);
+  const report = new ProgressReport(title, records);
   await removeTraces(folder, move, report, options);
   report.end();
   console.error(`${title} took ${report.seconds} s.`);
@@ -78,7 +79,7 @@ async function finishEarlierReshard(
 async function copy(
   folder: DataFolder,
   move: Move,
-  report: ReshardReport,
+  report: ProgressReport,
   options: ReshardFolderOptions,
 ): Promise<number> {
   const { from, to } = move;
@@ -103,7 +104,7 @@ async function copy(
 async function removeTraces(
   folder: DataFolder,
   move: Move,
-  report: ReshardReport,
+  report: ProgressReport,
   options: ReshardFolderOptions,
 ): Promise<void> {
   removeFolders(folder, folder.shards);

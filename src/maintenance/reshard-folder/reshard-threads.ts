@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Move } from '../../domain/placement.ts';
+import type { ProgressReport } from '../progress-report.ts';
 import { reshardThreadsMax } from './reshard-environment.ts';
-import type { ReshardReport } from './reshard-report.ts';
 
 /** A task of one thread. */
 export type ReshardTask =
@@ -41,7 +41,7 @@ export type ReshardPhase = Omit<ReshardTaskStart, 'task' | 'counts' | 'stop'>;
 export async function runTasks(
   tasks: readonly ReshardTask[],
   phase: ReshardPhase,
-  report: ReshardReport,
+  report: ProgressReport,
   signal: AbortSignal,
 ): Promise<number> {
   const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));

@@ -102,7 +102,7 @@ function announce(server: RunningServer, text: string): void {
   process.send(ready);
 }
 
-/** Returns undefined if the signal stopped a reshard. */
+/** Returns undefined if the signal stopped an upgrade or a reshard. */
 async function startUnless(
   signal: AbortSignal,
   load: () => EffectiveConfig,
@@ -116,7 +116,7 @@ async function startUnless(
     return await startServer(load(), signal, { wantsDemo: demo, wantsHold: paused });
   } catch (error) {
     if (error !== signal.reason) throw error;
-    console.error('Stopped during a change of the shard count. The next start continues it.');
+    console.error('Stopped while the data folder was changed. The next start continues it.');
     return undefined;
   }
 }

@@ -19,11 +19,11 @@ export async function transfer<A>(
   title: string,
   act: (progress: CopyProgress) => Promise<A>,
 ): Promise<{ answer: A; seconds: string }> {
-  const { ReshardReport } = await import('../../maintenance/reshard-folder/reshard-report.ts');
-  let report: InstanceType<typeof ReshardReport> | undefined;
+  const { ProgressReport } = await import('../../maintenance/progress-report.ts');
+  let report: InstanceType<typeof ProgressReport> | undefined;
   const progress: CopyProgress = {
     start: (records) => {
-      report = new ReshardReport(title, records);
+      report = new ProgressReport(title, records);
     },
     add: (records) => report?.add(records),
   };

@@ -43,9 +43,16 @@ export function addRestoreCommand(program: Command): void {
       const { environmentsOf, makeEmptyFolder, readBackup, restoreBackup } = await import(
         '../../storage/lmdb/environment/backup.ts'
       );
+      const { formatOf, formatVersion } = await import('../../storage/lmdb/environment/manifest.ts');
       const source = resolve(dir);
       const folder = resolve(data);
       const backup = readBackup(source);
+      const isOlder = formatOf(backup.manifest) < formatVersion;
+      if (isOlder && quiet) {
+        throw new OperatorError(
+          `The backup ${source} is of an older version: what holds a server has to be stored after its upgrade. Restore it without --quiet, and start it with "fleetpost serve --paused".`,
+        );
+      }
       try {
         makeEmptyFolder(folder);
       } catch (error) {
@@ -76,6 +83,7 @@ export function addRestoreCommand(program: Command): void {
           JSON.stringify({ data: folder, taken_at: backup.takenAt, bytes, ...(quiet && { held: true }) }),
         );
       console.log(`Restored ${bytes} bytes, as of ${backup.takenAt}, to ${folder}. Serve it with --data.`);
+      if (isOlder) console.log('It was made by an older version: the first start upgrades it.');
       if (quiet) console.log('It is held until "fleetpost release".');
     });
 }

@@ -9,7 +9,7 @@ import { syncPath } from '../../../core/replace-file.ts';
 import { type JournalName, journalNames } from './data-folder.ts';
 import { recordsFile } from './database-file.ts';
 import { writeDurable } from './durable.ts';
-import { formatVersion, type Manifest, manifestFile } from './manifest.ts';
+import { type Manifest, manifestFile, refuseNewer } from './manifest.ts';
 
 /**
  * `backup.json`, written last: without it a backup is incomplete. LMDB's pages have no checksum, so the digests
@@ -88,7 +88,7 @@ export async function takeBackup(source: BackupSource, target: string): Promise<
   return backup;
 }
 
-/** @throws OperatorError if it is incomplete, or of another format. */
+/** @throws OperatorError if it is incomplete, or of a newer format. */
 export function readBackup(folder: string): BackupManifest {
   let backup: BackupManifest;
   try {
@@ -102,12 +102,7 @@ export function readBackup(folder: string): BackupManifest {
     }
     throw new OperatorError(`${join(folder, backupFile)} is damaged or unreadable. Use another backup.`);
   }
-  const { format } = backup.manifest;
-  if (format !== formatVersion) {
-    throw new OperatorError(
-      `The backup ${folder} was made by another version of Fleetpost (format ${format}; this one reads ${formatVersion}). Use that version.`,
-    );
-  }
+  refuseNewer(`The backup ${folder}`, backup.manifest, 'Use that version or a newer one.');
   for (const { path, bytes } of backup.files) {
     const size = statSync(join(folder, path), { throwIfNoEntry: false })?.size;
     if (size === bytes) continue;

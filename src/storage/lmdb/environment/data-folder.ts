@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { OperatorError } from '../../../core/errors.ts';
+import { programVersion } from '../../../core/telemetry/version.ts';
 import type { Move } from '../../../domain/placement.ts';
 import { isDiskFull, overwriteInPlace, writeDurable } from './durable.ts';
 import { FolderLock } from './folder-lock.ts';
@@ -11,6 +12,7 @@ import {
   type Manifest,
   manifestFile,
   readManifest,
+  refuseOlder,
   type StoreEngine,
 } from './manifest.ts';
 
@@ -18,7 +20,8 @@ import {
 export const journalNames = ['actions', 'control'] as const;
 export type JournalName = (typeof journalNames)[number];
 
-type Layout = Pick<Manifest, 'shards' | 'engine'>;
+type Layout = Pick<Manifest, 'shards' | 'engine'> &
+  Partial<Pick<Manifest, 'format' | 'upgradingFrom' | 'move'>>;
 
 /** Returns where a data folder, which may not exist yet, has certificates. */
 export function tlsFolderIn(path: string): string {
@@ -32,17 +35,21 @@ export class DataFolder {
   readonly isNew: boolean;
   readonly #lock: FolderLock;
   readonly #engine: 'postgres' | undefined;
+  #format: number;
+  #upgradingFrom: number | undefined;
   #shards: number;
   #move: Move | undefined;
 
   private constructor(
     path: string,
-    { shards, engine, move }: Layout & Pick<Manifest, 'move'>,
+    { shards, engine, move, format = formatVersion, upgradingFrom }: Layout,
     isNew: boolean,
     lock: FolderLock,
   ) {
     this.path = path;
     this.isNew = isNew;
+    this.#format = format;
+    this.#upgradingFrom = upgradingFrom;
     this.#shards = shards;
     this.#engine = engine;
     this.#move = move;
@@ -52,7 +59,7 @@ export class DataFolder {
   /**
    * Opens or creates the folder and locks it. `shards` applies to a new folder only. With the data in databases the
    * folder serves just the node's own needs.
-   * @throws OperatorError if the folder is in use, of another kind or format, or not readable or writable.
+   * @throws OperatorError if the folder is in use, of another kind, of a newer format, or not readable or writable.
    */
   static open(folder: string, engine: StoreEngine, shards: number): DataFolder {
     const path = resolve(folder);
@@ -79,12 +86,17 @@ export class DataFolder {
     }
   }
 
-  /** Opens the folder of a stopped server. @throws OperatorError */
+  /** Opens the folder of a stopped server, of this version. @throws OperatorError */
   static openStopped(folder: string): DataFolder {
     const path = resolve(folder);
     const manifest = existsSync(path) ? readManifest(path) : undefined;
     if (manifest === undefined) throw new OperatorError(`No data folder in ${path}. Name another.`);
     checkEngine(path, manifest, 'lmdb');
+    refuseOlder(
+      `The data folder ${path}`,
+      manifest,
+      'Start the server, which upgrades it, or use the version that wrote it.',
+    );
     if (!manifest.complete) {
       throw new OperatorError(`The first start in data folder ${path} never completed. Start the server.`);
     }
@@ -126,6 +138,30 @@ export class DataFolder {
 
   /** Marks the folder complete after a first start or a copy: its content counts from now on. */
   complete(): void {
+    this.#writeManifest(true);
+  }
+
+  /** The format that all records have at least: less than `formatVersion` before its upgrade. */
+  get format(): number {
+    return this.#upgradingFrom ?? this.#format;
+  }
+
+  /** Whether an earlier start has begun an upgrade and not ended it. */
+  get isUpgrading(): boolean {
+    return this.#upgradingFrom !== undefined;
+  }
+
+  /** Marks that records of the next format may exist: from here on older versions refuse the folder. */
+  beginUpgrade(): void {
+    if (this.isUpgrading) return;
+    this.#upgradingFrom = this.#format;
+    this.#format += 1;
+    this.#writeManifest(true);
+  }
+
+  /** Marks that all records have the next format. */
+  endUpgrade(): void {
+    this.#upgradingFrom = undefined;
     this.#writeManifest(true);
   }
 
@@ -216,7 +252,9 @@ export class DataFolder {
 
   #writeManifest(complete: boolean): void {
     const manifest: Manifest = {
-      format: formatVersion,
+      format: this.#format,
+      ...(this.#upgradingFrom !== undefined && { upgradingFrom: this.#upgradingFrom }),
+      version: programVersion(),
       shards: this.#shards,
       ...(this.#engine && { engine: this.#engine }),
       complete,

@@ -1,9 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '../../../core/errors.ts';
+import { programVersion } from '../../../core/telemetry/version.ts';
 import type { Move } from '../../../domain/placement.ts';
 
-/** Raise it when the layout of the folder or of a record changes. */
+/**
+ * Raise it when the layout of the folder or of a record changes, and add the step that brings older records there
+ * (maintenance/upgrade-folder).
+ */
 export const formatVersion = 1;
 export const manifestFile = 'manifest.json';
 /** Exists instead of the manifest while a copy is incomplete, so that no server accepts the folder. */
@@ -14,6 +18,10 @@ export type StoreEngine = 'lmdb' | 'postgres';
 
 export interface Manifest {
   format: number;
+  /** Set while an upgrade is unfinished: some records still have this format. `format` keeps older versions out. */
+  upgradingFrom?: number;
+  /** Version of the program that wrote this. */
+  version?: string;
   /** 0 if the data is in databases. */
   shards: number;
   /** Absent: LMDB. */
@@ -36,7 +44,7 @@ export function checkEngine(path: string, manifest: Manifest | undefined, engine
 
 /**
  * Reads the manifest; undefined if the folder is empty.
- * @throws OperatorError if it is not a data folder, or of another format.
+ * @throws OperatorError if it is not a data folder, or of a newer format.
  */
 export function readManifest(path: string): Manifest | undefined {
   let text: string;
@@ -73,11 +81,34 @@ export function readManifest(path: string): Manifest | undefined {
   ) {
     throw new OperatorError(`${join(path, manifestFile)} is damaged. Restore it from a backup.`);
   }
-  const { format, shards, engine, complete, move } = manifest as Manifest;
-  if (format !== formatVersion) {
-    throw new OperatorError(
-      `The data folder ${path} was written by another version of Fleetpost (format ${format}; this one reads ${formatVersion}). Run that version.`,
-    );
-  }
-  return { format, shards, ...(engine && { engine }), complete, ...(move && { move }) };
+  const known = manifest as Manifest;
+  refuseNewer(
+    `The data folder ${path}`,
+    known,
+    'Run that or a newer one, or restore a backup from before the upgrade.',
+  );
+  return known;
+}
+
+/** @throws OperatorError with the remedy, for what a newer version wrote. */
+export function refuseNewer(what: string, manifest: Manifest, remedy: string): void {
+  if (manifest.format > formatVersion) throw otherFormat(what, manifest, remedy);
+}
+
+/** @throws OperatorError with the remedy, for what has to be upgraded before it can be read. */
+export function refuseOlder(what: string, manifest: Manifest, remedy: string): void {
+  if (formatOf(manifest) < formatVersion) throw otherFormat(what, manifest, remedy);
+}
+
+/** Names the version that wrote it, unless that is no version: a manifest is text from outside. */
+function otherFormat(what: string, { format, version = '' }: Manifest, remedy: string): OperatorError {
+  const writer = /^\d{1,6}(\.\d{1,6}){2}$/.test(version) ? `version ${version}` : 'another version';
+  return new OperatorError(
+    `${what} has format ${format}, written by ${writer} of Fleetpost; this is version ${programVersion()}, with format ${formatVersion}. Nothing was changed. ${remedy}`,
+  );
+}
+
+/** The format that all records have at least. */
+export function formatOf({ format, upgradingFrom = format }: Manifest): number {
+  return upgradingFrom;
 }
