@@ -652,7 +652,7 @@ class Device:
 
     def _work_through(self, connection: _Connection) -> None:
         """Handles mail until the mailbox is empty, one at a time."""
-        attempt, requeued, requeues = 0, "", 0
+        attempt, requeues = 0, 0
         while not self._closing.is_set():
             answer = self._ask(connection, "GET", "/v1/mailbox/next", self._headers())
             if answer.status == 204:
@@ -662,17 +662,16 @@ class Device:
                 attempt += 1
                 continue
             mail = Mail(answer.headers["X-Mail-Id"], answer.headers["X-Mail-Name"], json.loads(answer.body), answer.body)
-            if mail.id == requeued:  # It is alone in the mailbox.
-                self._wait(_backoff(requeues))
             verb = self._queue.verb_of(mail.id)
             if verb is None:
                 verb = self._handled(mail)
                 self._queue.settle(mail.id, verb)  # A crash from here on handles it no second time.
             attempt = self._settle(connection, mail.id, verb)
+            requeues = requeues + 1 if verb == REQUEUE else 0
             if verb == REQUEUE:
                 self._queue.unsettle(mail.id)
-                requeues = requeues + 1 if mail.id == requeued else 0
-                requeued = mail.id
+                if requeues >= (self._mailbox or 0):  # The whole mailbox has come round.
+                    self._wait(_backoff(requeues - (self._mailbox or 0)))
 
     def _handled(self, mail: Mail) -> str:
         try:

@@ -19,7 +19,7 @@ static char buffer[FLEETPOST_HEAD_BYTES + FLEETPOST_BODY_BYTES_MAX];
 static const struct fleetpost_port *port;
 static char requeued[64][37];
 static size_t requeued_count;
-static int64_t flush_until_ms;
+static int64_t flush_until_ms, busy_until_ms;
 
 /** Where the value of a member begins; NULL: there is none, or it is null. */
 static const char *member(const char *json, const char *name) {
@@ -61,6 +61,9 @@ static enum fleetpost_verb on_mail(void *context, const struct fleetpost_mail *m
   (void)context;
   printf("{\"event\":\"mail\",\"id\":\"%s\",\"name\":\"%s\",\"payload\":%s}\n", mail->id, mail->name, mail->payload);
   fflush(stdout);
+  int64_t now_ms = fleetpost_posix_time(NULL, FLEETPOST_STEADY);
+  if (busy_until_ms == 0) busy_until_ms = now_ms + (int64_t)(1000 * number(mail->payload, "busy", 0));
+  if (now_ms < busy_until_ms) return FLEETPOST_REQUEUE;
   if (verb == NULL || strncmp(verb, "\"ack\"", 5) == 0) return FLEETPOST_ACK;
   if (strncmp(verb, "\"requeue\"", 9) != 0) return FLEETPOST_REJECT;
   for (size_t one = 0; one < requeued_count; one++) {

@@ -199,6 +199,21 @@ describe.each(Object.entries(clients))('the %s client', (_, command) => {
     expect(times).toEqual([...mails].map((_, index) => (ends[index % ends.length] === 'requeue' ? 2 : 1)));
   });
 
+  it('two mails that are both put off for 8 s come ever more slowly, and outlive bounded requeues', async () => {
+    const bounded = await createFleet(server, { mail_requeues_max: 20 });
+    const device = await bounded.createDevice();
+    for (const n of [0, 1]) await device.sendMail('order', JSON.stringify({ n, busy: 8 }));
+    await using client = new ClientProcess(command, optionsOf(device, { retry_seconds_max: 2 }));
+    client.takeMail();
+    await until(async () => (await device.mails()).length === 0);
+    const receipts = (await recordsOf(device)).map(({ payload }) => payload as unknown as FoundReceipt);
+    expect(
+      receipts.filter(({ event }) => /^(acked|over_requeued)$/.test(event)).map(({ event }) => event),
+    ).toEqual(['acked', 'acked']);
+    // Of 8 s in pauses of one second on average; a machine that is busy makes fewer.
+    expect(client.of('mail').length).toBeLessThanOrEqual(30);
+  });
+
   it('mail that was handled when the client was killed is settled, and not handled again', async () => {
     const device = await fleet.createDevice();
     const options = optionsOf(device);

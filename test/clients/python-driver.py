@@ -24,17 +24,22 @@ device = fleetpost.Device(**options, on_status=lambda status: say(event="status"
 
 
 def handle(mail):
+    global busy_until
     say(event="mail", id=mail.id, name=mail.name, payload=mail.payload)
     time.sleep(mail.payload.get("seconds", 0))
     if mail.payload.get("verb") == "raise":
         raise RuntimeError("told to")
+    if busy_until is None:
+        busy_until = time.monotonic() + mail.payload.get("busy", 0)
+    if time.monotonic() < busy_until:
+        return "requeue"
     if mail.payload.get("verb") == "requeue" and mail.id not in requeued:
         requeued.add(mail.id)
         return "requeue"
     return mail.payload["verb"] if mail.payload.get("verb") in ("ack", "reject") else None
 
 
-requeued = set()
+requeued, busy_until = set(), None
 for line in sys.stdin:
     command = json.loads(line)
     do = command.pop("do")

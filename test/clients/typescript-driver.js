@@ -31,10 +31,13 @@ const device = new Device({
 });
 
 const requeued = new Set();
+let busyUntilMs;
 async function handle({ id, name, payload }) {
   say('mail', { id, name, payload });
   await pause(1_000 * (payload.seconds ?? 0));
   if (payload.verb === 'raise') throw new Error('told to');
+  busyUntilMs ??= Date.now() + 1_000 * (payload.busy ?? 0);
+  if (Date.now() < busyUntilMs) return 'requeue';
   if (payload.verb === 'requeue' && !requeued.has(id)) {
     requeued.add(id);
     return 'requeue';

@@ -212,7 +212,10 @@ static int finish_heartbeat(struct fleetpost_device *device, const struct fleetp
 
 static int finish_fetch(struct fleetpost_device *device, int status) {
   device->is_mail_turn = false;
-  if (status == 204) device->is_mail_wanted = false;
+  if (status == 204) {
+    device->is_mail_wanted = false;
+    device->requeues = 0;
+  }
   if (status == 200) fleetpost_mail_fetched(device);
   return status == 200 || status == 204 ? FLEETPOST_OK : 1;
 }

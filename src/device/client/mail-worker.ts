@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts';
 import type { ServerLink } from './link.ts';
-import { backoffSeconds } from './pace.ts';
+import { putOffSeconds } from './pace.ts';
 import type { DeviceQueue } from './queue/queue.ts';
 
 /** A mail, as a handler gets it. */
@@ -42,7 +42,7 @@ export class MailWorker {
 
   /** Works until the mailbox is empty. Rejects if the server does not answer. */
   async workThrough(): Promise<void> {
-    let [attempt, requeued, requeues] = [0, '', 0];
+    let [attempt, requeues] = [0, 0];
     while (!this.#link.isClosing) {
       const answer = await this.#link.ask(this.#connection, 'GET', '/v1/mailbox/next');
       if (answer.status === 204) return;
@@ -59,16 +59,13 @@ export class MailWorker {
         payload: JSON.parse(answer.body.toString()),
         body: answer.body,
       };
-      // It is alone in the mailbox.
-      if (mail.id === requeued)
-        await this.#link.pause(backoffSeconds(requeues, this.#link.pace.retrySecondsMax));
-      if (this.#link.isClosing) return;
       const verb = await this.#handleOnce(mail);
       await this.#settle(mail.id, verb);
+      requeues = verb === 'requeue' ? requeues + 1 : 0;
       if (verb !== 'requeue') continue;
       await this.#queue.unsettle(mail.id);
-      requeues = mail.id === requeued ? requeues + 1 : 0;
-      requeued = mail.id;
+      const seconds = putOffSeconds(requeues, this.#link.mailbox ?? 0, this.#link.pace.retrySecondsMax);
+      await this.#link.pause(seconds);
     }
   }
 

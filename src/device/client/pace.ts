@@ -23,3 +23,11 @@ export const defaultPace: Pace = {
 export function backoffSeconds(attempt: number, secondsMax: number): number {
   return Math.random() * Math.min(secondsMax, 2 ** Math.min(attempt, 16));
 }
+
+/**
+ * The pause after a mail was put off: none until the whole mailbox has come round, or the mails would go round for ever.
+ * requeues: those in a row, this one included. waiting: mails in the mailbox.
+ */
+export function putOffSeconds(requeues: number, waiting: number, secondsMax: number): number {
+  return requeues < waiting ? 0 : backoffSeconds(requeues - waiting, secondsMax);
+}
