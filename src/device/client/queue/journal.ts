@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   closeSync,
+  constants,
   fdatasync,
   fsyncSync,
   ftruncateSync,
@@ -16,6 +17,8 @@ import { promisify } from 'node:util';
 import { ProcessLock } from './process-lock.ts';
 
 const [writeAsync, syncAsync, renameAsync] = [promisify(write), promisify(fdatasync), promisify(rename)];
+/** For a file whose lines are appended, also once it was shortened. */
+const emptied = constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
 /** A journal is rewritten when it has grown to twice what it was rewritten to, but not for less than this. */
 const rewriteBytesMin = 262_144;
 
@@ -115,16 +118,18 @@ export class QueueJournal<Entry> {
 
   async #rewrite(): Promise<void> {
     const text = Buffer.from([...this.#owner.snapshot()].map(lineOf).join(''));
-    const file = openSync(`${this.#path}.new`, 'w', 0o600);
+    const file = openSync(`${this.#path}.new`, emptied, 0o600);
     try {
       await writeAll(file, text);
       await syncAsync(file);
-    } finally {
+      await renameAsync(`${this.#path}.new`, this.#path);
+    } catch (error) {
       closeSync(file);
+      throw error;
     }
-    await renameAsync(`${this.#path}.new`, this.#path);
     closeSync(this.#file);
-    this.#file = openSync(this.#path, 'a+', 0o600);
+    // Not opened again by its name: if that failed, the number of the old one would stand for some other file.
+    this.#file = file;
     this.#bytes = text.length;
     this.#rewriteBytes = Math.max(rewriteBytesMin, 2 * text.length);
     syncFolderNow(dirname(this.#path));
