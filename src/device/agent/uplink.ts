@@ -37,12 +37,13 @@ export class Uplink {
   readonly #watch: MailWatch;
   readonly #connection: Connection;
   readonly #work: Promise<void>[] = [];
-  readonly #outcome: Promise<void>;
+  /** Resolves once it is known whether the server answers, or has not been known for too long. */
+  readonly #outcome: Promise<unknown>;
 
   /** changed: called after each change of `link`. mailWaits: called when there may be mail. */
   constructor(settings: AgentSettings, changed: () => void, mailWaits: () => void) {
     let decided = (): void => {};
-    this.#outcome = new Promise((resolve) => {
+    const outcome = new Promise<void>((resolve) => {
       decided = resolve;
     });
     this.link = new ServerLink(settings.address, settings.identity, defaultPace, () => {
@@ -53,6 +54,7 @@ export class Uplink {
     this.#hasQueue = settings.queuePath !== undefined;
     this.#queue = new DeviceQueue(settings.queuePath, queueLimits);
     const startDelaySeconds = uptime() < bootSeconds ? firstSecondsMax : 0;
+    this.#outcome = Promise.race([outcome, this.link.pause(startDelaySeconds + firstSecondsMax)]);
     const options = { heartbeatSeconds: 60, startDelaySeconds, claim: undefined };
     this.#sender = new QueueSender(this.link, this.#queue, options);
     this.#connection = this.link.connect();
@@ -70,7 +72,7 @@ export class Uplink {
 
   /** Rejects unless the server answers this device. */
   async requireConnection(): Promise<void> {
-    await Promise.race([this.#outcome, this.link.pause(firstSecondsMax)]);
+    await this.#outcome;
     if (this.link.isConnected) return;
     const { error, msg } = this.link.outage ?? { error: 'connect_failed', msg: this.link.reason };
     if (error === 'unauthorized') throw new AgentError(401, 'unauthorized', msg);

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Answer, retryAfterSeconds, serverErrorOf } from './answer.ts';
 import { Connection, type ServerAddress } from './connection.ts';
 import { Notifier } from './notifier.ts';
@@ -28,6 +27,8 @@ export class ServerLink {
   readonly pace: Pace;
   readonly #address: ServerAddress;
   readonly #closing = new AbortController();
+  /** For pauses, of which there may be many at a time: a signal is for a few listeners. */
+  readonly #closed = new Notifier();
   readonly #changed: () => void;
   /** Notified when the server says that there is mail, otherwise than by a stream. */
   readonly mailHinted = new Notifier();
@@ -58,6 +59,7 @@ export class ServerLink {
 
   close(): void {
     this.#closing.abort();
+    this.#closed.notify();
   }
 
   connect(): Connection {
@@ -138,7 +140,7 @@ export class ServerLink {
 
   /** Waits, unless the device is closed. */
   async pause(seconds: number): Promise<void> {
-    await pause(seconds * 1_000, undefined, { signal: this.closing }).catch(() => {});
+    if (!this.isClosing) await this.#closed.wait(seconds);
   }
 }
 

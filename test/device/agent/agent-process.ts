@@ -23,6 +23,8 @@ export class AgentProcess implements AsyncDisposable {
   readonly environment: NodeJS.ProcessEnv;
   readonly socketPath: string;
   #process: ChildProcess | undefined;
+  /** The last that `run` has said. */
+  said = '';
 
   constructor(environment: NodeJS.ProcessEnv) {
     this.socketPath = join(temporaryFolder(), 'agent', 'agent.sock');
@@ -33,20 +35,18 @@ export class AgentProcess implements AsyncDisposable {
   async run(...flags: string[]): Promise<this> {
     const child = spawn(process.execPath, [agentFile, 'run', ...flags], { env: this.environment });
     this.#process = child;
-    let stderr = '';
-    child.stderr?.on('data', (text) => {
-      stderr = `${stderr}${text}`.slice(-2_000);
-    });
-    child.stdout?.on('data', (text) => {
-      stderr = `${stderr}${text}`.slice(-2_000);
-    });
+    for (const output of [child.stderr, child.stdout]) {
+      output.on('data', (text) => {
+        this.said = `${this.said}${text}`.slice(-4_000);
+      });
+    }
     await until(() =>
       this.ask('GET', '/').then(
         () => true,
         () => child.exitCode !== null,
       ),
     );
-    if (child.exitCode !== null) throw new Error(`the agent has ended: ${stderr}`);
+    if (child.exitCode !== null) throw new Error(`the agent has ended: ${this.said}`);
     return this;
   }
 

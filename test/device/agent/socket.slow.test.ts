@@ -4,7 +4,7 @@ import { HostileRelay } from '../../clients/hostile-relay.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../../harness/device.ts';
 import { TestServer, temporaryFolder } from '../../harness/server.ts';
 import { pause, until } from '../../harness/vitals.ts';
-import { AgentProcess } from './agent-process.ts';
+import { AgentProcess, type LocalAnswer, type LocalEvents } from './agent-process.ts';
 
 let server: TestServer;
 let relay: HostileRelay;
@@ -236,15 +236,104 @@ it('silence is broken by keep_alive with the time in milliseconds', async () => 
   expect(events.text).toMatch(/event: keep_alive\ndata: \d{13}\n\n/);
 });
 
-it('a mail that is alone and put off again and again comes more and more slowly', async () => {
-  await using agent = await connected();
-  const { mailId } = await device.sendMail('alone');
-  const answers: (string | undefined)[] = [];
-  for (let n = 0; n < 3; n += 1) {
-    await agent.ask('GET', '/mailbox/next');
-    answers.push((await agent.ask('PUT', `/mailbox/requeue/${mailId}`)).headers['X-Mail-Available']);
+/** An agent whose program has taken the first of two mails. */
+async function withMailInHand(
+  query = '',
+): Promise<{ agent: AgentProcess; events: LocalEvents; ids: string[] }> {
+  const agent = await connected();
+  const ids = [(await device.sendMail('one', '{}', query)).mailId, (await device.sendMail('two')).mailId];
+  const events = await agent.listen();
+  await events.come('connected', 'new_mail');
+  expect((await agent.ask('GET', '/mailbox/next')).headers['X-Mail-ID']).toBe(ids[0]);
+  return { agent, events, ids };
+}
+
+const errorOf = ({ status, body }: LocalAnswer): unknown[] => [status, JSON.parse(body).error];
+
+it('a mail that was withdrawn while it was in hand is an error, and the next is announced', async () => {
+  const { agent, events, ids } = await withMailInHand();
+  await using _agent = agent;
+  using _events = events;
+  expect((await server.admin('DELETE', `${device.adminPath}/mail/${ids[0]}`)).status).toBe(200);
+  const before = events.names.length;
+  expect(errorOf(await agent.ask('PUT', `/mailbox/ack/${ids[0]}`))).toEqual([403, 'mail_already_settled']);
+  // Their handler has failed: so the SDKs reject it.
+  expect(errorOf(await agent.ask('PUT', `/mailbox/reject/${ids[0]}`))).toEqual([403, 'mail_already_settled']);
+  await until(() => events.names[before] === 'new_mail');
+  expect((await agent.ask('GET', '/mailbox/next')).headers['X-Mail-ID']).toBe(ids[1]);
+});
+
+it('nor does one that has expired in hand end the mail', async () => {
+  const { agent, events, ids } = await withMailInHand('?ttl_seconds=1');
+  await using _agent = agent;
+  using _events = events;
+  await until(async () => (await device.next()).headers.get('x-mail-id') === ids[1]);
+  const before = events.names.length;
+  const { status } = await agent.ask('PUT', `/mailbox/ack/${ids[0]}`);
+  expect([403, 404]).toContain(status);
+  await until(() => events.names[before] === 'new_mail');
+  expect((await agent.ask('GET', '/mailbox/next')).headers['X-Mail-ID']).toBe(ids[1]);
+});
+
+it('what could not be settled or fetched for want of a network is announced again with it', async () => {
+  const { agent, events, ids } = await withMailInHand();
+  await using _agent = agent;
+  using _events = events;
+  const offline = async (method: string, path: string): Promise<void> => {
+    relay.weather = 'refuse';
+    await until(() => events.names.at(-1) === 'disconnected', 60_000);
+    expect(errorOf(await agent.ask(method, path))).toEqual([403, 'not_connected']);
+    relay.weather = 'pass';
+    await until(() => events.names.slice(-2).join() === 'connected,new_mail', 60_000);
+  };
+  await offline('PUT', `/mailbox/ack/${ids[0]}`);
+  expect((await agent.ask('GET', '/mailbox/next')).headers['X-Mail-ID']).toBe(ids[0]);
+  const { headers } = await agent.ask('PUT', `/mailbox/ack/${ids[0]}`);
+  expect(headers['X-Mail-Available']).toBe('true');
+  await offline('GET', '/mailbox/next');
+  expect((await agent.ask('GET', '/mailbox/next')).headers['X-Mail-ID']).toBe(ids[1]);
+});
+
+it('a mail whose settling was refused for now is announced again', async () => {
+  device = await (await createFleet(server, { device_requests_per_second_max: 10 })).createDevice();
+  const { agent, events, ids } = await withMailInHand();
+  await using _agent = agent;
+  using _events = events;
+  let [status, mail, before] = [200, ids[0], 0];
+  while (status === 200) {
+    const flood = Array.from({ length: 40 }, () => device.heartbeat());
+    await Promise.race(flood);
+    before = events.names.length;
+    ({ status } = await agent.ask('PUT', `/mailbox/ack/${mail}`));
+    await Promise.all(flood);
+    if (status === 200) {
+      mail = (await device.sendMail()).mailId;
+      await until(async () => (await agent.ask('GET', '/mailbox/next')).headers['X-Mail-ID'] !== undefined);
+    }
   }
-  expect(answers).toEqual(['true', 'false', 'false']);
+  expect(status).toBe(408);
+  await until(() => events.names.slice(before).includes('new_mail'));
+});
+
+it('mails that are all put off come ever more slowly', async () => {
+  await using agent = await connected();
+  const ids = [(await device.sendMail()).mailId, (await device.sendMail()).mailId];
+  using events = await agent.listen();
+  let [announced, calls] = [0, 0];
+  // As an SDK does: it fetches when it is told to, by an event or by the answer to a settling.
+  for (const endMs = performance.now() + 4_000; performance.now() < endMs; await pause(10)) {
+    const announcements = events.names.filter((name) => name === 'new_mail').length;
+    if (announcements === announced) continue;
+    announced = announcements;
+    for (let isMore = true; isMore; calls += 1) {
+      const { headers } = await agent.ask('GET', '/mailbox/next');
+      const settled = await agent.ask('PUT', `/mailbox/requeue/${headers['X-Mail-ID']}`);
+      isMore = settled.headers['X-Mail-Available'] === 'true';
+      // Each of both once, before the first pause.
+      if (calls < 2) expect([headers['X-Mail-ID'], isMore]).toEqual([ids[calls], calls === 0]);
+    }
+  }
+  expect(calls).toBeLessThanOrEqual(14);
 });
 
 it('offline: 403 not_connected; with a queue 200 and X-Queued, and it is sent later, once, in order', async () => {
@@ -258,6 +347,9 @@ it('offline: 403 not_connected; with a queue 200 and X-Queued, and it is sent la
     const { status, body: text } = await plain.ask(method, path, body);
     expect([status, JSON.parse(text).error]).toEqual([403, 'not_connected']);
   }
+  const many = await Promise.all(Array.from({ length: 12 }, () => plain.ask('GET', '/mailbox/next')));
+  expect(many.map(({ status }) => status)).toEqual(many.map(() => 403));
+  expect(plain.said).not.toContain('Warning');
   await plain[Symbol.asyncDispose]();
 
   relay.weather = 'pass';

@@ -1,6 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import { type Answer, serverErrorOf } from '../../client/answer.ts';
-import { backoffSeconds } from '../../client/pace.ts';
+import { type Answer, retryAfterSeconds, serverErrorOf } from '../../client/answer.ts';
 import { AgentError } from '../agent-error.ts';
 import type { Uplink } from '../uplink.ts';
 import { LocalEventStreams } from './local-event-streams.ts';
@@ -10,19 +9,17 @@ import { MailHand } from './mail-hand.ts';
 /** The SDKs know these alone. */
 const statusFor: Record<number, number> = { 409: 403, 413: 403, 415: 403, 425: 408, 429: 408, 503: 408 };
 const statusesKnown = [400, 401, 403, 404, 408, 500];
-const requeueSecondsMax = 60;
 
 /** The routes that the Fostrom SDKs ask for, over the device API. */
 export class SdkRoutes {
   readonly #uplink: Uplink;
-  readonly #hand = new MailHand();
+  readonly #hand = new MailHand(() => this.#makeUp());
   readonly #streams = new LocalEventStreams(
     () => this.#hand.reset(),
     () => this.#makeUp(),
   );
   #wasConnected = false;
   #outageTold: string | undefined;
-  #requeued = { mail: '', times: 0 };
 
   constructor(uplink: Uplink) {
     this.#uplink = uplink;
@@ -41,6 +38,7 @@ export class SdkRoutes {
     }
     this.#wasConnected = isConnected;
     this.#outageTold = outage?.error;
+    this.#makeUp();
   }
 
   /** Tells those who listen that there is mail, unless they have one in hand. */
@@ -48,26 +46,27 @@ export class SdkRoutes {
     if (this.#streams.size > 0 && this.#hand.announce()) this.#streams.sendAll('new_mail');
   }
 
+  /** Announces what was held back. Not offline: a fetch that fails is an exception that no SDK catches. */
   #makeUp(): void {
-    if (this.#hand.makeUp()) this.#streams.sendAll('new_mail');
+    if (this.#hand.isMissed && this.#uplink.link.isConnected) this.mailWaits();
   }
 
   #outageText(): string {
-    const { error, msg, seconds } = this.#outage();
-    return JSON.stringify({ error: `${error}: ${msg}`, reconnecting_in_ms: seconds });
+    const { error, msg, retryMs } = this.#outage();
+    return JSON.stringify({ error: `${error}: ${msg}`, reconnecting_in_ms: retryMs });
   }
 
-  #outage(): { error: string; msg: string; seconds: number } {
+  #outage(): { error: string; msg: string; retryMs: number } {
     const { outage, reason } = this.#uplink.link;
     const { error, msg, retryAtMs } = outage ?? { error: 'connect_failed', msg: reason, retryAtMs: 0 };
-    return { error, msg, seconds: Math.max(0, Math.round(retryAtMs - Date.now())) };
+    return { error, msg, retryMs: Math.max(0, Math.round(retryAtMs - Date.now())) };
   }
 
   /** Answers `GET /`. */
   state(): object {
     if (this.#uplink.link.isConnected) return { connected: true };
-    const { error, msg, seconds } = this.#outage();
-    return { connected: false, error, msg, reconnecting_in: seconds };
+    const { error, msg, retryMs } = this.#outage();
+    return { connected: false, error, msg, reconnecting_in: retryMs };
   }
 
   async handle(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {
@@ -88,14 +87,31 @@ export class SdkRoutes {
     this.#streams.open(response);
     if (!this.#uplink.link.isConnected) {
       this.#streams.send(response, 'disconnected', this.#outageText());
+      this.#hand.miss();
       return;
     }
     this.#streams.send(response, 'connected');
     if (this.#hand.announce()) this.#streams.send(response, 'new_mail');
   }
 
+  /** Asks about mail. Who is told of a failure asks no second time, but waits to be told of mail. */
+  async #ask(method: string, path: string, mail?: string): Promise<Answer> {
+    const answer = await this.#uplink.ask(method, path).catch((error) => {
+      // Made up for when the server answers again.
+      this.#hand.failed(mail);
+      throw error;
+    });
+    if (answer.status < 300) return answer;
+    this.#hand.failed(mail);
+    // The mail is gone, expired or withdrawn, say. With any other answer it is still there.
+    const isGone = mail !== undefined && [404, 409].includes(answer.status);
+    if (isGone) this.#makeUp();
+    else this.#hand.rest(retryAfterSeconds(answer) ?? 0);
+    return checked(answer);
+  }
+
   async #next(method: string, response: ServerResponse): Promise<void> {
-    const { status, headers, body } = checked(await this.#uplink.ask(method, '/v1/mailbox/next'));
+    const { status, headers, body } = await this.#ask(method, '/v1/mailbox/next');
     const isEmpty = status === 204;
     const id = String(headers['x-mail-id'] ?? '');
     if (method === 'GET') this.#hand.fetched(isEmpty ? undefined : id);
@@ -116,9 +132,8 @@ export class SdkRoutes {
   }
 
   async #settle(response: ServerResponse, verb: string, mail: string): Promise<void> {
-    const answer = checked(await this.#uplink.ask('PUT', `/v1/mailbox/${verb}/${mail}`));
-    this.#hand.settled(mail);
-    const isMore = Number(answer.headers['x-mailbox-size'] ?? 0) > 0 && !this.#isPutOff(verb, mail);
+    const answer = await this.#ask('PUT', `/v1/mailbox/${verb}/${mail}`, mail);
+    const isMore = this.#hand.settled(mail, verb, Number(answer.headers['x-mailbox-size'] ?? 0));
     answerLocally(
       response,
       200,
@@ -127,21 +142,6 @@ export class SdkRoutes {
     );
     // Mail that came while this one was in hand, after the server had counted.
     if (!isMore) this.#makeUp();
-  }
-
-  /** A mail that is put off again and again without another between is given a rest, or it would go round for ever. */
-  #isPutOff(verb: string, mail: string): boolean {
-    if (verb !== 'requeue') {
-      this.#requeued = { mail: '', times: 0 };
-      return false;
-    }
-    const isAgain = this.#requeued.mail === mail;
-    this.#requeued = { mail, times: isAgain ? this.#requeued.times + 1 : 0 };
-    if (isAgain) {
-      const seconds = backoffSeconds(this.#requeued.times, requeueSecondsMax);
-      void this.#uplink.link.pause(seconds).then(() => this.mailWaits());
-    }
-    return isAgain;
   }
 
   async #send(
