@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { AgentError } from './agent-error.ts';
 import { askAgent } from './local-client.ts';
 import type { AgentSettings } from './settings.ts';
+import { requireOwnFolder } from './socket-place.ts';
 
 const startMsMax = 10_000;
 
@@ -19,6 +20,7 @@ export async function startDaemon(
   file: string,
   environment: NodeJS.ProcessEnv,
 ): Promise<string> {
+  requireOwnFolder(socketPath);
   const running = await askAgent(socketPath, 'GET', '/', identity);
   if (running?.status === 401) {
     throw new AgentError(
@@ -54,6 +56,7 @@ export async function startDaemon(
 
 /** Ends the agent behind a socket. Returns what is printed. */
 export async function stopDaemon(socketPath: string): Promise<string> {
+  requireOwnFolder(socketPath);
   const answer = await askAgent(socketPath, 'DELETE', '/stop-agent');
   if (answer === undefined) return 'already_stopped: No agent runs.';
   await untilAnswered(socketPath, false);
@@ -74,6 +77,7 @@ async function untilAnswered(socketPath: string, isWanted: boolean): Promise<voi
 
 /** Says whether the agent behind a socket is connected. @throws AgentError if it is not. */
 export async function daemonStatus(socketPath: string): Promise<string> {
+  requireOwnFolder(socketPath);
   const answer = await askAgent(socketPath, 'GET', '/');
   if (answer === undefined) throw new AgentError(403, 'not_running', `No agent runs at ${socketPath}.`);
   const { connected, error, msg } = answer.body;

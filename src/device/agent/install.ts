@@ -28,12 +28,13 @@ export function installShim(
   });
   const run = `exec ${quoted(process.execPath)} ${quoted(resolve(file))} "$@"`;
   const script = ['#!/bin/sh', '# Written by fleetpost agent install.', ...defaults, run, ''].join('\n');
+  // Whoever may use the SDK may run it, whatever is private otherwise.
+  process.umask(0o022);
   mkdirSync(folder, { recursive: true });
   for (const processor of Object.values(processors)) {
     const path = join(folder, `fostrom-device-agent-linux-${processor}`);
     // Whole at any moment: it may be running.
     writeFileSync(`${path}.new`, script);
-    // Whoever may use the SDK may run it.
     chmodSync(`${path}.new`, 0o755);
     renameSync(`${path}.new`, path);
   }

@@ -43,19 +43,34 @@ export class SocketPlace {
   }
 }
 
-/** Whoever has the folder could put a socket of his own there: so it must be ours. */
 function prepareFolder(socketPath: string): void {
   const folder = dirname(socketPath);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (!isDefaultPath(socketPath)) return;
-  const { uid, isOurs } = ownerOf(folder);
-  if (!isOurs)
-    throw new AgentError(500, 'invalid_folder', `${folder} is no folder of user ${uid}: remove it.`);
-  chmodSync(folder, 0o700);
+  requireOwnFolder(socketPath);
+  if (isDefaultPath(socketPath)) chmodSync(folder, 0o700);
 }
 
-function ownerOf(folder: string): { uid: number | undefined; isOurs: boolean } {
-  const found = lstatSync(folder);
+/**
+ * Looks at the socket's folder, if it is there. Whoever else may write there can listen in the agent's place, and be
+ * believed: nobody can tell whose socket it is. In a sticky folder, /tmp say, he only has to be first.
+ *
+ * @throws AgentError unless it is this user's alone.
+ */
+export function requireOwnFolder(socketPath: string): void {
+  const folder = dirname(socketPath);
+  const found = lstatSync(folder, { throwIfNoEntry: false });
   const uid = process.getuid?.();
-  return { uid, isOurs: found.isDirectory() && (uid === undefined || found.uid === uid) };
+  if (found === undefined || uid === undefined) return;
+  if (!found.isDirectory() || found.uid !== uid)
+    throw new AgentError(
+      500,
+      'invalid_folder',
+      `${folder} is no folder of user ${uid}: remove it, or name another.`,
+    );
+  if ((found.mode & 0o022) !== 0)
+    throw new AgentError(
+      500,
+      'invalid_folder',
+      `Others may write in ${folder}: name a folder of your own, or chmod go-w it.`,
+    );
 }

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createFleet, type TestDevice } from '../../harness/device.ts';
 import { TestServer, temporaryFolder } from '../../harness/server.ts';
@@ -120,10 +121,31 @@ it('an agent whose secret is refused is replaced by a start with another', async
 
 it('a file that is no socket stays', () => {
   const agent = newAgent();
-  mkdirSync(dirname(agent.socketPath));
+  mkdirSync(dirname(agent.socketPath), { mode: 0o700 });
   writeFileSync(agent.socketPath, 'precious');
   expect(agent.command('start')).toEqual({ status: 1, text: expect.stringMatching(/^invalid_socket: /) });
   expect(statSync(agent.socketPath).size).toBe(8);
+});
+
+it('a folder where others may listen in the agent’s place is refused, sticky or not', () => {
+  for (const mode of [0o777, 0o1777, 0o770]) {
+    const agent = newAgent();
+    mkdirSync(dirname(agent.socketPath));
+    chmodSync(dirname(agent.socketPath), mode);
+    for (const word of ['start', 'run', 'status', 'stop']) {
+      expect(agent.command(word)).toEqual({ status: 1, text: expect.stringMatching(/^invalid_folder: /) });
+    }
+    expect(readdirSync(dirname(agent.socketPath))).toEqual([]);
+  }
+});
+
+it('installed by fleetpost, whose files are private, the shims are for every user too', () => {
+  const folder = join(temporaryFolder(), 'sdk', '.agent');
+  const program = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
+  const { stdout } = spawnSync(process.execPath, [program, 'agent', 'install', folder], { encoding: 'utf8' });
+  expect(stdout).toMatch(/^installed: /);
+  const made = [dirname(folder), folder, join(folder, 'fostrom-device-agent')];
+  expect(made.map((path) => statSync(path).mode & 0o777)).toEqual([0o755, 0o755, 0o755]);
 });
 
 it('install puts a shim for every processor where an SDK looks, and the file runs alone', async () => {
