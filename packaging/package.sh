@@ -24,7 +24,7 @@ PATH="$(dirname "$node_binary"):$PATH" npm install --silent --global --omit=dev 
 mv "$staging/installed/lib" "$tree/lib"
 install -m 755 "$node_binary" "$tree/lib/node"
 install -m 755 packaging/fleetpost.sh "$tree/bin/fleetpost"
-cp packaging/fleetpost.service packaging/fleetpost.json LICENSE "$tree"
+cp packaging/fleetpost{,-backup}.service packaging/fleetpost-backup.timer packaging/fleetpost.json LICENSE "$tree"
 # What no server loads: tests and pages of modules, dotfiles, binaries for other C libraries. Modules come with the
 # modes that their authors had.
 modules=$tree/lib/node_modules/fleetpost/node_modules
@@ -39,12 +39,10 @@ chmod 755 "$tree/bin/fleetpost" "$tree/lib/node"
 tar --create --gzip --file "build/$name.tar.gz" --directory "$staging" --owner root --group root --sort name "$name"
 
 root=$staging/debian
-install -d "$root/usr/bin" "$root/usr/share/man/man1" "$root/usr/lib" "$root/usr/lib/systemd/system" "$root/etc/fleetpost" "$root/DEBIAN" \
+install -d "$root/usr/share/man/man1" "$root/usr/lib" "$root/DEBIAN" \
   "$root/usr/share/doc/fleetpost" "$root/usr/share/lintian/overrides"
 mv "$tree/lib" "$root/usr/lib/fleetpost"
-install -m 755 packaging/debian/fleetpost.sh "$root/usr/bin/fleetpost"
-install -m 644 packaging/fleetpost.service "$root/usr/lib/systemd/system/fleetpost.service"
-install -m 644 packaging/fleetpost.json "$root/etc/fleetpost/fleetpost.json"
+bash packaging/debian/lay-out.sh "$root"
 # Where people look for documents; the program reads them beside its code.
 for document in README.md docs clients; do
   ln -s "../../../lib/fleetpost/node_modules/fleetpost/$document" "$root/usr/share/doc/fleetpost/$document"

@@ -7,5 +7,10 @@ import { loadConfig, runningConfig } from '../../src/server/configuration/config
  */
 export function describedServer(): AdminContext {
   const config = runningConfig(loadConfig(undefined, {}, {}).values);
-  return { config, shards: { all: [] }, traces: {} } as unknown as AdminContext;
+  return {
+    config,
+    shards: { all: [] },
+    traces: {},
+    backups: { completedAtMs: 0 },
+  } as unknown as AdminContext;
 }

@@ -79,11 +79,22 @@ export const serverDocument = Type.Object({
 export type ServerDocument = Static<typeof serverDocument>;
 
 export const newBackupBody = closedObject({
-  folder: Type.String({
-    description: "Absolute path on the server's machine, of a folder that is empty or does not exist.",
-    pattern: '^/[^\\u0000]*$',
-    maxLength: 4_096,
-  }),
+  folder: Type.Optional(
+    Type.String({
+      description:
+        "Absolute path on the server's machine, of a folder that is empty or does not exist. Absent: one under the time in `backupFolder`.",
+      pattern: '^/[^\\u0000]*$',
+      maxLength: 4_096,
+    }),
+  ),
+  keep: Type.Optional(
+    Type.Integer({
+      description:
+        'Whole backups under their time to keep in `backupFolder`, with this one: older ones of this data folder are removed once this one is whole. Not with `folder`.',
+      minimum: 1,
+      maximum: 10_000,
+    }),
+  ),
 });
 export const backupDocument = Type.Object({
   folder: Type.String(),
@@ -92,6 +103,7 @@ export const backupDocument = Type.Object({
   ended_at: nullable('string'),
   bytes: Type.Integer(),
   bytes_total: Type.Integer({ description: 'Approximate while the state is running.' }),
-  reason: nullable('string', { description: 'Why it failed.' }),
+  reason: nullable('string', { description: 'Why it failed, or why older ones could not be removed.' }),
+  removed: Type.Integer({ description: 'Older backups that were removed after it: `keep`.' }),
 });
 export type BackupDocument = Static<typeof backupDocument>;

@@ -55,7 +55,7 @@ export const adminErrors = {
   broadcast_ended: { status: 409, msg: 'This broadcast has ended.' },
   broadcast_running: { status: 409, msg: 'This broadcast is still running. Cancel it first.' },
   claim_token_not_found: { status: 404, msg: 'This fleet has no such claim token.' },
-  backup_not_found: { status: 404, msg: 'No backup was made since this server started.' },
+  backup_not_found: { status: 404, msg: 'No backup was made of this data folder yet.' },
   not_in_folder: {
     status: 409,
     msg: 'The data is in a database, not in the data folder. Use the tools of the database.',

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { notifyReady } from './systemd.ts';
 
 /** Sent by the server to its parent when it is ready. */
 export interface ReadyMessage {
@@ -57,6 +58,7 @@ class Parent {
       // The hold is stored by now; a release must outlive a crash.
       this.#arguments = this.#arguments.filter((arg) => arg !== '--paused');
       process.stdout.write(`${greeting}\n`);
+      notifyReady();
     }
     if (this.#reloads) this.#reload();
   }

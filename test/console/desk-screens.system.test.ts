@@ -55,7 +55,7 @@ const screens: DeskScreen[] = [
     place: () => 'server',
     texts: [
       ...['Commits/s', /certificate ends/, 'forwardHosts'],
-      engine === 'lmdb' ? 'None since the server started.' : 'The data is in a database',
+      engine === 'lmdb' ? 'None yet.' : 'The data is in a database',
     ],
   },
   {

@@ -50,13 +50,24 @@ export interface Backup {
   bytesTotal: number;
   /** Set if it failed. */
   reason: string | undefined;
+  /** Number of older backups that were removed after it. */
+  removed: number;
+}
+
+export interface BackupRequest {
+  /** Absent: under its time in `backupFolder`. */
+  folder?: string;
+  /** Number of backups to keep in `backupFolder`, this one included. */
+  keep?: number;
 }
 
 export interface Backups {
   /** @throws ApiError backup_running, unusable_folder. */
-  start(folder: string): Backup;
-  /** Returns the running or the last backup; undefined if there was none since the server started. */
+  start(request: BackupRequest): Backup;
+  /** Returns the running or the last backup, also of earlier starts; undefined if there was none. */
   last(): Backup | undefined;
+  /** When the last whole backup was completed, 0 for never; undefined where there are none, in databases. */
+  readonly completedAtMs: number | undefined;
 }
 
 /** A key of the configuration in use. */

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { SingleFlight } from '../../core/async.ts';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import { addActionMetrics } from '../../features/actions/metrics.ts';
+import { addBackupMetrics } from '../../features/backups/metrics.ts';
 import { addBroadcastMetrics } from '../../features/broadcasts/metrics.ts';
 import { addConsumerMetrics } from '../../features/consumers/metrics.ts';
 import { addForwarderMetrics } from '../../features/forwarders/metrics.ts';
@@ -152,6 +153,7 @@ export function registerMetrics(context: AdminContext): { registry: Registry; co
   addShardMetrics(set, context);
   addServerMetrics(set, context);
   addCertificateMetrics(set, context);
+  addBackupMetrics(set, context);
   addBroadcastMetrics(set, context);
   addTraceMetrics(set, context);
   const readActions = addActionMetrics(registry, context);

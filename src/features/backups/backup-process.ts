@@ -1,14 +1,22 @@
 import '../../core/private-process.ts';
+import { rm } from 'node:fs/promises';
 import { setPriority } from 'node:os';
 import { type BackupSource, takeBackup } from '../../storage/lmdb/environment/backup.ts';
+import { removeOlderBackups } from '../../storage/lmdb/environment/older-backups.ts';
 
 /** A backup, in a process of its own: devices take precedence on every core, and it can be stopped at any point. */
 export interface BackupTask {
   source: BackupSource;
   target: string;
+  /** Whether the server chose the target: then what is cut off is removed. */
+  isTimed: boolean;
+  /** Removes older ones beside it. */
+  keep?: { id: string; count: number };
 }
 
-export type BackupMessage = { type: 'done'; bytes: number } | { type: 'failed'; reason: string };
+export type BackupMessage =
+  | { type: 'done'; bytes: number; removed: number; reason?: string }
+  | { type: 'failed'; reason: string };
 
 const leastPriority = 19;
 
@@ -16,10 +24,20 @@ function report(message: BackupMessage): void {
   process.send?.(message);
 }
 
-async function run({ source, target }: BackupTask): Promise<void> {
+async function run({ source, target, isTimed, keep }: BackupTask): Promise<void> {
   setPriority(leastPriority);
-  const { files } = await takeBackup(source, target);
-  report({ type: 'done', bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) });
+  const { files } = await takeBackup(source, target).catch(async (error: Error) => {
+    // A disk that is full stays full else, and the next backup fails by this one.
+    if (isTimed) await rm(target, { recursive: true, force: true });
+    throw error;
+  });
+  const done = { type: 'done' as const, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
+  try {
+    const removed = keep === undefined ? 0 : await removeOlderBackups(target, keep.id, keep.count);
+    report({ ...done, removed });
+  } catch (error) {
+    report({ ...done, removed: 0, reason: `older ones cannot be removed: ${(error as Error).message}` });
+  }
 }
 
 process.once('message', (task: BackupTask) => {

@@ -1,18 +1,34 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import type { Backup, Backups } from '../../admin-api/request/context.ts';
+import type { Backup, BackupRequest, Backups } from '../../admin-api/request/context.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { StorageConfig } from '../../storage/config.ts';
 import { type BackupSource, foldersOf, makeEmptyFolder } from '../../storage/lmdb/environment/backup.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { recordsFile } from '../../storage/lmdb/environment/database-file.ts';
+import { writeDurable } from '../../storage/lmdb/environment/durable.ts';
+import { backupName } from '../../storage/lmdb/environment/older-backups.ts';
+import { unfitFor } from './backup-place.ts';
 import type { BackupMessage, BackupTask } from './backup-process.ts';
+import type { BackupConfig } from './config.ts';
+
+/** What an earlier start has stored, if it is that. */
+function readLast(file: string): Backup | undefined {
+  try {
+    const backup = JSON.parse(readFileSync(file, 'utf8')) as Partial<Backup>;
+    const isKnown = typeof backup.folder === 'string' && Number.isFinite(backup.endedAtMs);
+    return isKnown ? (backup as Backup) : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Backups of a server whose data is in a database: none. */
 export class NoBackups implements Backups {
   readonly isRunning = false;
+  readonly completedAtMs = undefined;
 
   /** @throws ApiError not_in_folder. */
   start(): Backup {
@@ -27,28 +43,46 @@ export class NoBackups implements Backups {
 /** Takes backups of a running server, one at a time, each in a process of its own. */
 export class BackupRunner implements Backups {
   readonly #source: BackupSource;
+  readonly #id: string;
+  readonly #lastFile: string;
+  /** Of backups that name none. */
+  readonly #folder: string;
   readonly #log: Log;
   #backup: Backup | undefined;
+  #completedAtMs: number;
   #process: ChildProcess | undefined;
 
   constructor(
-    { path, shardFolders, registryFolder }: DataFolder,
-    { mapBytesMax }: Pick<StorageConfig, 'mapBytesMax'>,
+    { id, path, shardFolders, registryFolder, lastBackupFile }: DataFolder,
+    { mapBytesMax, backupFolder }: Pick<StorageConfig, 'mapBytesMax'> & Pick<BackupConfig, 'backupFolder'>,
     log: Log,
   ) {
     this.#source = { path, shardFolders, registryFolder, mapBytesMax };
+    this.#id = id;
+    this.#lastFile = lastBackupFile;
+    this.#folder = backupFolder || `${path}-backups`;
     this.#log = log;
+    this.#backup = readLast(lastBackupFile);
+    this.#completedAtMs = this.#backup?.endedAtMs ?? 0;
+  }
+
+  get completedAtMs(): number {
+    return this.#completedAtMs;
   }
 
   /** @throws ApiError backup_running, unusable_folder. */
-  start(folder: string): Backup {
+  start({ folder: named, keep }: BackupRequest): Backup {
     if (this.#process !== undefined) throw new ApiError('backup_running');
+    const startedAtMs = Date.now();
+    const folder = named ?? join(this.#folder, backupName(startedAtMs));
     const inside = relative(this.#source.path, folder);
     if (inside === '' || !inside.startsWith('..')) {
       throw new ApiError('unusable_folder', {
         msg: 'The backup folder is inside the data folder. Choose one outside of it.',
       });
     }
+    const unfit = unfitFor(folder, this.#folder);
+    if (unfit !== undefined) throw new ApiError('unusable_folder', { msg: unfit });
     try {
       makeEmptyFolder(folder);
     } catch (error) {
@@ -59,13 +93,19 @@ export class BackupRunner implements Backups {
     this.#backup = {
       folder,
       state: 'running',
-      startedAtMs: Date.now(),
+      startedAtMs,
       endedAtMs: undefined,
       bytes: 0,
       bytesTotal: this.#bytesIn(this.#source.path),
       reason: undefined,
+      removed: 0,
     };
-    this.#run({ source: this.#source, target: folder });
+    this.#run({
+      source: this.#source,
+      target: folder,
+      isTimed: named === undefined,
+      ...(keep !== undefined && { keep: { id: this.#id, count: keep } }),
+    });
     return this.#backup;
   }
 
@@ -109,11 +149,23 @@ export class BackupRunner implements Backups {
     if (this.#backup === undefined) return;
     const ended = { ...this.#backup, endedAtMs: Date.now() };
     if (message.type === 'done') {
-      this.#backup = { ...ended, state: 'done', bytes: message.bytes, bytesTotal: message.bytes };
-      this.#log.info({ folder: ended.folder, bytes: message.bytes }, 'backup completed');
+      const { bytes, removed, reason } = message;
+      this.#backup = { ...ended, state: 'done', bytes, bytesTotal: bytes, removed, reason };
+      this.#completedAtMs = ended.endedAtMs;
+      this.#log.info({ folder: ended.folder, bytes, removed, reason }, 'backup completed');
+      this.#storeLast(this.#backup);
     } else {
       this.#backup = { ...ended, state: 'failed', reason: message.reason };
       this.#log.error({ folder: ended.folder, reason: message.reason }, 'backup failed');
+    }
+  }
+
+  /** For the next start. */
+  #storeLast(backup: Backup): void {
+    try {
+      writeDurable(this.#lastFile, backup, 0o600);
+    } catch (error) {
+      this.#log.warn({ err: error }, 'the time of the last backup cannot be stored');
     }
   }
 

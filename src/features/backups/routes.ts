@@ -14,6 +14,7 @@ function describe(backup: Backup): BackupDocument {
     bytes: backup.bytes,
     bytes_total: backup.bytesTotal,
     reason: backup.reason ?? null,
+    removed: backup.removed,
   };
 }
 
@@ -26,8 +27,13 @@ const starting = {
 const startBackup =
   ({ backups }: AdminContext): Handler<typeof starting> =>
   async ({ body }, reply) => {
+    if (body.folder !== undefined && body.keep !== undefined) {
+      throw new ApiError('invalid_body', {
+        msg: 'keep is for backups in backupFolder: leave folder out, or keep.',
+      });
+    }
     reply.code(202);
-    return describe(backups.start(body.folder));
+    return describe(backups.start(body));
   };
 
 const showing = {

@@ -6,6 +6,7 @@ import { type EffectiveConfig, loadConfig } from '../configuration/config.ts';
 import { demoCommands } from '../demo.ts';
 import type { RunningServer } from '../serve.ts';
 import type { ReadyMessage } from '../supervisor.ts';
+import { notifyReady } from '../systemd.ts';
 
 interface ServeFlags {
   config?: string;
@@ -85,6 +86,7 @@ async function serveUntil(
 function announce(server: RunningServer, text: string): void {
   if (process.send === undefined) {
     console.log(text);
+    notifyReady();
     return;
   }
   const { config, url, adminUrl } = server;

@@ -19,6 +19,7 @@ import { deviceApiKeys } from '../../device-api/config.ts';
 import { domainKeys } from '../../domain/config.ts';
 import { actionKeys } from '../../features/actions/config.ts';
 import { auditKeys } from '../../features/audit/config.ts';
+import { backupKeys } from '../../features/backups/config.ts';
 import { broadcastKeys } from '../../features/broadcasts/config.ts';
 import { claimingKeys } from '../../features/claiming/config.ts';
 import { consumerKeys } from '../../features/consumers/config.ts';
@@ -70,6 +71,7 @@ const keys = {
   ...forwarderKeys,
   ...broadcastKeys,
   ...auditKeys,
+  ...backupKeys,
   ...claimingKeys,
   drainSeconds: integer(
     { default: 0, minimum: 0, maximum: 3_600, isReloadable: true },

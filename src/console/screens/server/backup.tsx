@@ -62,11 +62,7 @@ export function BackupSection({ isInFolder }: { isInFolder: boolean | undefined 
       ) : may('admin') ? (
         <Loaded resource={last}>
           {({ backup }) =>
-            backup === undefined ? (
-              <p class="empty">None since the server started.</p>
-            ) : (
-              <BackupProgress backup={backup} />
-            )
+            backup === undefined ? <p class="empty">None yet.</p> : <BackupProgress backup={backup} />
           }
         </Loaded>
       ) : (
@@ -113,7 +109,8 @@ function NewBackup({ onClose, onStarted }: { onClose: () => void; onStarted: () 
   const [folder, setFolder] = useState('');
   const { error, isBusy, submit } = useSubmit();
   const start = async (event: SubmitEvent): Promise<void> => {
-    const body = { folder: formTexts(event)('folder') };
+    const named = formTexts(event)('folder');
+    const body = named === '' ? {} : { folder: named };
     if (!(await submit(() => call('POST', '/backup', { body })))) return;
     onStarted();
     onClose();
@@ -125,12 +122,11 @@ function NewBackup({ onClose, onStarted }: { onClose: () => void; onStarted: () 
           label="Folder"
           name="folder"
           class="mono"
-          required
           pattern="/.*"
           title="An absolute path"
           maxLength={4_096}
           placeholder="/var/backups/fleetpost/2026-01-31"
-          hint="On the server's machine: an absolute path, of a folder that is empty or does not exist. The server writes it as its own user."
+          hint="On the server's machine: an absolute path, of a folder that is empty or does not exist. The server writes it as its own user. Empty: under the time in backupFolder."
           onInput={({ currentTarget }) => setFolder(currentTarget.value)}
         />
         {error && <ErrorBanner error={error} />}
@@ -139,8 +135,8 @@ function NewBackup({ onClose, onStarted }: { onClose: () => void; onStarted: () 
         </button>
       </form>
       <Commands
-        command={['backup', folder || 'FOLDER']}
-        request={{ method: 'POST', path: '/backup', body: { folder: folder || '/FOLDER' } }}
+        command={['backup', ...(folder === '' ? [] : [folder])]}
+        request={{ method: 'POST', path: '/backup', body: folder === '' ? {} : { folder } }}
       />
     </Drawer>
   );

@@ -41,7 +41,7 @@ export interface BackupSource {
   mapBytesMax: number;
 }
 
-const backupFile = 'backup.json';
+export const backupFile = 'backup.json';
 
 export function isBackup(folder: string): boolean {
   return existsSync(join(folder, backupFile));
@@ -153,7 +153,9 @@ export async function restoreBackup(
   }
   await sync(target, backup.files);
   await change();
-  writeDurable(join(target, manifestFile), backup.manifest, 0o644);
+  // Another data folder than the one that the backup is of, which may live on.
+  const { id: _, ...manifest } = backup.manifest;
+  writeDurable(join(target, manifestFile), manifest, 0o644);
 }
 
 /**

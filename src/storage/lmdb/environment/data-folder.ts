@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { OperatorError } from '../../../core/errors.ts';
@@ -21,7 +22,7 @@ export const journalNames = ['actions', 'control'] as const;
 export type JournalName = (typeof journalNames)[number];
 
 type Layout = Pick<Manifest, 'shards' | 'engine'> &
-  Partial<Pick<Manifest, 'format' | 'upgradingFrom' | 'move'>>;
+  Partial<Pick<Manifest, 'id' | 'format' | 'upgradingFrom' | 'move'>>;
 
 /** Returns where a data folder, which may not exist yet, has certificates. */
 export function tlsFolderIn(path: string): string {
@@ -31,6 +32,8 @@ export function tlsFolderIn(path: string): string {
 /** The data folder of one server: its layout, created on first use, and locked by one process at a time. */
 export class DataFolder {
   readonly path: string;
+  /** Identifies it among the backups in a folder. */
+  readonly id: string;
   /** Whether this start created it. */
   readonly isNew: boolean;
   readonly #lock: FolderLock;
@@ -42,11 +45,12 @@ export class DataFolder {
 
   private constructor(
     path: string,
-    { shards, engine, move, format = formatVersion, upgradingFrom }: Layout,
+    { id = randomUUID(), shards, engine, move, format = formatVersion, upgradingFrom }: Layout,
     isNew: boolean,
     lock: FolderLock,
   ) {
     this.path = path;
+    this.id = id;
     this.isNew = isNew;
     this.#format = format;
     this.#upgradingFrom = upgradingFrom;
@@ -78,7 +82,9 @@ export class DataFolder {
         folder.#startOver();
         return folder;
       }
-      return new DataFolder(path, manifest, false, lock);
+      const opened = new DataFolder(path, manifest, false, lock);
+      if (manifest.id === undefined) opened.#writeManifest(true);
+      return opened;
     } catch (error) {
       lock?.release();
       if (error instanceof OperatorError) throw error;
@@ -220,6 +226,11 @@ export class DataFolder {
     return join(this.path, 'admin.json');
   }
 
+  /** The last whole backup of this folder. */
+  get lastBackupFile(): string {
+    return join(this.path, 'last-backup.json');
+  }
+
   /** The previous content of admin.json, if any. */
   readAdminFile(): unknown {
     try {
@@ -254,6 +265,7 @@ export class DataFolder {
     const manifest: Manifest = {
       format: this.#format,
       ...(this.#upgradingFrom !== undefined && { upgradingFrom: this.#upgradingFrom }),
+      id: this.id,
       version: programVersion(),
       shards: this.#shards,
       ...(this.#engine && { engine: this.#engine }),

@@ -20,6 +20,8 @@ export interface Manifest {
   format: number;
   /** Set while an upgrade is unfinished: some records still have this format. `format` keeps older versions out. */
   upgradingFrom?: number;
+  /** Of this data folder and its backups; what is restored gets another. Absent in a folder from before it. */
+  id?: string;
   /** Version of the program that wrote this. */
   version?: string;
   /** 0 if the data is in databases. */

@@ -1,0 +1,12 @@
+import type { AdminContext } from '../../admin-api/request/context.ts';
+import type { MetricSet } from '../../admin-api/request/metric-set.ts';
+
+/** Adds the age of the last backup, unless the data is in a database. */
+export function addBackupMetrics(set: MetricSet, { backups }: AdminContext): void {
+  if (backups.completedAtMs === undefined) return;
+  set.gauge(
+    'fleetpost_backup_timestamp_seconds',
+    'When the last whole backup of the data folder was completed; 0 if there was none.',
+    () => (backups.completedAtMs ?? 0) / 1_000,
+  );
+}
