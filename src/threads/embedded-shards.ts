@@ -22,7 +22,7 @@ export function openEmbeddedShards(options: WorkerShardsOptions): WorkerShards {
   const { start, config } = options;
   const { counters, index, shardFolders } = start;
   const environments = shardFolders.map((path, shard) =>
-    openShardEnvironment(path, shard, shardFolders.length, config, counters),
+    openShardEnvironment(path, shard, shardFolders.length, config, counters, options.log),
   );
   const depth = counterCellOf(counters.depths, index);
   const owner = openOwner(environments, options, () => relay.drain());

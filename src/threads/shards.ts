@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { DeviceKey } from '../core/identity.ts';
+import type { Log } from '../core/telemetry/log.ts';
 import type { NotReady } from '../core/telemetry/readiness.ts';
 import { allocateLockouts } from '../device-api/auth/lockouts.ts';
 import { allocateConnections } from '../device-api/limits/connection-gate.ts';
@@ -56,6 +57,7 @@ export function openShardEnvironment(
   shards: number,
   config: ThreadConfig,
   counters: SharedCounters,
+  log?: Log,
 ): Environment {
   return new Environment({
     path,
@@ -64,6 +66,7 @@ export function openShardEnvironment(
     diskFreeBytesMin: config.diskFreeBytesMin,
     readersMax: shards + spareReaders,
     commits: counterCellOf(counters.commits, shard),
+    log,
   });
 }
 

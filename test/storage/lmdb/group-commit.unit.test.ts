@@ -1,3 +1,5 @@
+import { renameSync } from 'node:fs';
+import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../../src/core/identity.ts';
 import { createLog } from '../../../src/core/telemetry/log.ts';
@@ -5,7 +7,7 @@ import { ConnectedDevices } from '../../../src/domain/connected-devices.ts';
 import type { Ingest } from '../../../src/domain/records/record.ts';
 import type { Completion } from '../../../src/domain/write.ts';
 import { DeviceVersions, versionsBytes } from '../../../src/storage/lmdb/devices/device-versions.ts';
-import type { Environment } from '../../../src/storage/lmdb/environment/environment.ts';
+import { Environment } from '../../../src/storage/lmdb/environment/environment.ts';
 import { keyOfDevice } from '../../../src/storage/lmdb/layout/keys.ts';
 import { openTables, type Tables, tableNames } from '../../../src/storage/lmdb/layout/tables.ts';
 import { readLog } from '../../../src/storage/lmdb/log/ingest-log.ts';
@@ -17,6 +19,7 @@ import type { Write, WriteAnswer } from '../../../src/storage/lmdb/shard/write.t
 import { openEnvironment } from '../../harness/environment.ts';
 import { openReadingShard } from '../../harness/reading-shard.ts';
 import { temporaryFolder } from '../../harness/server.ts';
+import { until } from '../../harness/vitals.ts';
 
 const mapBytesMax = 16 * 1024 * 1024;
 const device = deviceKeyOf('FLEET001', 'DEVICE0001');
@@ -24,8 +27,21 @@ const device = deviceKeyOf('FLEET001', 'DEVICE0001');
 let environment: Environment;
 let tables: Tables;
 let commits: GroupCommit;
+let state: ShardState;
 let batches: number[];
-const versions = new DeviceVersions(new Int32Array(new SharedArrayBuffer(versionsBytes)));
+type Step = 'collect' | 'rollback' | 'raise' | 'effects';
+/** Steps around a transaction that throw, each time that they run. */
+const failing = new Set<Step>();
+function fail(step: Step): void {
+  if (failing.has(step)) throw new Error(`${step} fails`);
+}
+
+const versions = new (class extends DeviceVersions {
+  override raise(raised: DeviceKey): void {
+    fail('raise');
+    super.raise(raised);
+  }
+})(new Int32Array(new SharedArrayBuffer(versionsBytes)));
 const depth = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
 beforeEach(() => {
@@ -33,17 +49,24 @@ beforeEach(() => {
   environment = openEnvironment(temporaryFolder(), tableNames, mapBytesMax);
   tables = openTables(environment);
   batches = [];
+  failing.clear();
+  state = new (class extends ShardState {
+    override rollback(): void {
+      fail('rollback');
+      super.rollback();
+    }
+  })(tables, {
+    idempotencyWindowSeconds: 3_600,
+    settings: { current: { idempotencySkewSeconds: 300 } },
+    clockJumpGraceSeconds: 3_600,
+    delayedMailsPerDeviceMax: 100,
+    receiptRetentionSeconds: 86_400,
+    deadLetterRetentionSeconds: 86_400,
+    deadLettersPerFleetMax: 1_000,
+  });
   commits = new GroupCommit({
     environment,
-    state: new ShardState(tables, {
-      idempotencyWindowSeconds: 3_600,
-      settings: { current: { idempotencySkewSeconds: 300 } },
-      clockJumpGraceSeconds: 3_600,
-      delayedMailsPerDeviceMax: 100,
-      receiptRetentionSeconds: 86_400,
-      deadLetterRetentionSeconds: 86_400,
-      deadLettersPerFleetMax: 1_000,
-    }),
+    state,
     versions,
     depth,
     metrics: {
@@ -54,8 +77,8 @@ beforeEach(() => {
     },
     log: createLog('silent'),
     commitDelayMilliseconds: 0,
-    collect: () => {},
-    onEffects: () => {},
+    collect: () => fail('collect'),
+    onEffects: () => fail('effects'),
   });
 });
 afterEach(async () => {
@@ -63,7 +86,9 @@ afterEach(async () => {
   await environment.close();
 });
 
+/** Counted as a shard's queue counts it. */
 function submit(write: Write): Promise<unknown> {
+  Atomics.add(depth, 0, 1);
   return new Promise((resolve, reject) => commits.submit(write, { resolve, reject }));
 }
 
@@ -158,4 +183,68 @@ it('a full map refuses what adds records, and takes the rest; what is there stay
   await expect(settle).resolves.toMatchObject({ result: 'not_found' });
   expect(openReadingShard(environment, versions).mail.size(device)).toBe(0);
   expect(payloads()).toHaveLength(stored);
+});
+
+const settle = (): Write => ({ type: 'settle', params: { device, mailId: Buffer.alloc(16), verb: 'ack' } });
+
+it.each<Step>(['collect', 'raise', 'effects'])(
+  'what throws around a transaction (%s) keeps no write from its answer, nor any later one',
+  async (step) => {
+    failing.add(step);
+    const both = Promise.all([submit(settle()), ingest('1')]);
+    await expect(both).resolves.toMatchObject([{ result: 'not_found' }, 'stored']);
+    failing.clear();
+    await ingest('2');
+    await commits.drain();
+    expect([payloads(), Atomics.load(depth, 0)]).toEqual([['1', '2'], 0]);
+  },
+);
+
+it('an answer that cannot be given keeps no other from its own', async () => {
+  const answered = ingest('1');
+  Atomics.add(depth, 0, 1);
+  const throws = (): never => {
+    throw new Error('the thread is gone');
+  };
+  commits.submit(settle(), { resolve: throws, reject: throws });
+  await Promise.all([answered, ingest('2')]);
+  await commits.drain();
+  expect([payloads(), Atomics.load(depth, 0)]).toEqual([['1', '2'], 0]);
+});
+
+it('a rollback that fails refuses its batch, and every one until it succeeds; nothing of them is stored', async () => {
+  await environment.write(() => {
+    tables.mailboxes.putSync(keyOfDevice(device), Buffer.from([1]));
+  });
+  failing.add('rollback');
+  const refused = await Promise.allSettled([ingest('1'), submit(settle())]);
+  expect(refused).toMatchObject([{ reason: { code: 'unavailable' } }, { reason: { code: 'unavailable' } }]);
+  await expect(ingest('2')).rejects.toMatchObject({ code: 'unavailable' });
+  failing.clear();
+  await until(() =>
+    ingest('3').then(
+      () => true,
+      () => false,
+    ),
+  );
+  await commits.drain();
+  expect([payloads(), Atomics.load(depth, 0)]).toEqual([['3'], 0]);
+});
+
+it('free space that cannot be found out, its folder being away, refuses nothing, and is said once', async () => {
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const folder = temporaryFolder();
+  const counter = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const limits = { mapBytesMax, diskFreeBytesMin: 1, readersMax: 8 };
+  const own = new Environment({ path: folder, tables: tableNames, ...limits, commits: counter, log });
+  try {
+    const away = `${folder}-away`;
+    renameSync(folder, away);
+    expect(own.hasDisk()).toBe(true);
+    expect([own.hasDiskToGrow(), lines.length]).toEqual([true, 1]);
+    renameSync(away, folder);
+  } finally {
+    await own.close();
+  }
 });

@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { open, type RootDatabase } from 'lmdb';
+import type { Log } from '../../../core/telemetry/log.ts';
 import type { Rows, TableStore } from '../../tables/table-store.ts';
 import { causeOf } from './lmdb-error.ts';
 import { LmdbRows, type Table } from './stored-tables.ts';
@@ -25,6 +26,8 @@ export interface EnvironmentOptions {
    * the end. A power cut before that may leave it unreadable.
    */
   unsynced?: boolean;
+  /** Where it is said that the free disk space cannot be found out. */
+  log?: Log | undefined;
 }
 
 const pageBytes = 4096;
@@ -67,8 +70,11 @@ export class Environment implements TableStore {
   readonly #diskFreeBytesMin: number;
   #diskFreeBytes = Number.POSITIVE_INFINITY;
   #diskCheckedAtMs = Number.NEGATIVE_INFINITY;
+  #isDiskKnown = true;
+  readonly #log: Log | undefined;
 
   constructor(options: EnvironmentOptions) {
+    this.#log = options.log;
     this.#path = options.path;
     this.#diskFreeBytesMin = options.diskFreeBytesMin ?? 0;
     this.#commits = options.commits;
@@ -205,10 +211,25 @@ export class Environment implements TableStore {
     const now = performance.now();
     if (now - this.#diskCheckedAtMs > diskCheckIntervalMs && this.#diskFreeBytesMin > 0) {
       this.#diskCheckedAtMs = now;
-      const { bavail, bsize } = statfsSync(this.#path);
-      this.#diskFreeBytes = bavail * bsize;
+      this.#checkDisk();
     }
     return this.#diskFreeBytes;
+  }
+
+  /**
+   * The folder may be out of reach by its path while its open files go on working: then what was last known holds, so
+   * that writes go on.
+   */
+  #checkDisk(): void {
+    try {
+      const { bavail, bsize } = statfsSync(this.#path);
+      this.#diskFreeBytes = bavail * bsize;
+      this.#isDiskKnown = true;
+    } catch (error) {
+      if (this.#isDiskKnown)
+        this.#log?.warn({ err: error }, 'free disk space unknown; writes go on as before');
+      this.#isDiskKnown = false;
+    }
   }
 
   /**

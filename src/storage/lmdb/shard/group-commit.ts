@@ -61,6 +61,8 @@ export class GroupCommit {
   #storeRefuses = false;
   /** Whether a write was refused since one that adds records was accepted. */
   #isRefusing = false;
+  /** Whether the state still has what a failed transaction left. */
+  #owesRollback = false;
 
   constructor(options: GroupCommitOptions) {
     this.#options = options;
@@ -76,17 +78,21 @@ export class GroupCommit {
     await this.#running;
   }
 
+  /** Goes on whatever throws: nothing else would ever start it again, and no write of the shard would be answered. */
   async #run(): Promise<void> {
     // Let the rest of this turn's writes arrive: they are free in the same transaction.
     await Promise.resolve();
-    while (this.#queue.length > 0) {
-      if (this.#isBusy()) await this.#delayCommit();
-      this.#options.collect();
-      const batch = this.#queue.splice(0, batchWritesMax);
-      await this.#commit(batch);
-      Atomics.sub(this.#options.depth, 0, batch.length);
+    try {
+      while (this.#queue.length > 0) {
+        if (this.#isBusy()) await this.#delayCommit();
+        this.#guard('collecting writes', () => this.#options.collect());
+        const batch = this.#queue.splice(0, batchWritesMax);
+        this.#settle(await this.#store(batch));
+        Atomics.sub(this.#options.depth, 0, batch.length);
+      }
+    } finally {
+      this.#running = undefined;
     }
-    this.#running = undefined;
   }
 
   #isBusy(): boolean {
@@ -103,40 +109,93 @@ export class GroupCommit {
     this.#lastCommitAtMs = performance.now();
   }
 
-  async #commit(queued: Pending[]): Promise<void> {
-    const { environment, state, versions, metrics, log, onEffects } = this.#options;
-    let batch = this.#withoutRefused(queued);
-    while (batch.length > 0) {
-      let culprit: Pending | undefined;
-      try {
-        const appended = state.appendOnly(batch);
-        if (appended !== undefined) {
-          await environment.append('log', appended.key, appended.value);
-          for (const pending of batch) pending.answer = 'stored';
-        } else {
-          await environment.write(() => {
-            for (culprit of batch) culprit.answer = state.apply(culprit.write);
-            culprit = undefined;
-            state.flush();
-          });
-        }
-      } catch (error) {
-        state.rollback();
-        batch = this.#withoutCulprit(batch, culprit, error as Error);
-        continue;
+  /** Returns the writes that are stored; refuses the others, all of them if it throws. */
+  async #store(queued: Pending[]): Promise<Pending[]> {
+    let batch = queued;
+    try {
+      batch = this.#withoutRefused(batch);
+      while (batch.length > 0) {
+        const failure = await this.#transact(batch);
+        if (failure === undefined) break;
+        this.#rollback();
+        batch = this.#withoutCulprit(batch, failure.culprit, failure.error);
       }
-      if (this.#storeRefuses) log.info('store accepts commits again');
-      this.#storeRefuses = false;
-      metrics.committed(batch.length);
-      if (this.#isRefusing && batch.some(growing)) {
-        this.#isRefusing = false;
-        metrics.recovered();
+      return batch;
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'commit failed; its writes are refused');
+      // Whatever it is, it is tried again after a pause, not with each batch.
+      this.#allRefusedUntilMs = performance.now() + refusalMs;
+      return this.#refuse(batch, () => true, storeRefused(), 'store');
+    }
+  }
+
+  /** Stores all writes or none. Returns the failure, with the write that threw if one did. */
+  async #transact(
+    batch: readonly Pending[],
+  ): Promise<{ culprit: Pending | undefined; error: Error } | undefined> {
+    const { environment, state } = this.#options;
+    let culprit: Pending | undefined;
+    if (this.#owesRollback) this.#rollback();
+    try {
+      const appended = state.appendOnly(batch);
+      if (appended !== undefined) {
+        await environment.append('log', appended.key, appended.value);
+        for (const pending of batch) pending.answer = 'stored';
+      } else {
+        await environment.write(() => {
+          for (culprit of batch) culprit.answer = state.apply(culprit.write);
+          culprit = undefined;
+          state.flush();
+        });
       }
-      const effects = state.takeEffects();
+      return undefined;
+    } catch (error) {
+      return { culprit, error: error as Error };
+    }
+  }
+
+  /** It reads, so it may fail; then it is done before the next transaction, or that is refused too. */
+  #rollback(): void {
+    this.#owesRollback = true;
+    this.#options.state.rollback();
+    this.#owesRollback = false;
+  }
+
+  /** Answers stored writes, and announces them. */
+  #settle(batch: readonly Pending[]): void {
+    if (batch.length === 0) return;
+    const { state, versions, metrics, log, onEffects } = this.#options;
+    if (this.#storeRefuses) log.info('store accepts commits again');
+    this.#storeRefuses = false;
+    metrics.committed(batch.length);
+    if (this.#isRefusing && batch.some(growing)) {
+      this.#isRefusing = false;
+      metrics.recovered();
+    }
+    const effects = state.takeEffects();
+    this.#guard('raising versions', () => {
       for (const device of effects.changed) versions.raise(device);
-      for (const { completion, answer } of batch) completion.resolve(answer);
-      onEffects(effects);
-      return;
+    });
+    for (const pending of batch) this.#answer(pending);
+    this.#guard('announcing', () => onEffects(effects));
+  }
+
+  /** Settles a write with its answer, or with the error. A guard of its own: this runs for each write. */
+  #answer({ completion, answer }: Pending, error?: ApiError): void {
+    try {
+      if (error === undefined) completion.resolve(answer);
+      else completion.reject(error);
+    } catch (failure) {
+      this.#options.log.error({ err: failure }, 'answering a write failed');
+    }
+  }
+
+  /** Runs a step that has no say in whether writes are stored. */
+  #guard(step: string, run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.#options.log.error({ err: error }, `${step} failed`);
     }
   }
 
@@ -169,7 +228,7 @@ export class GroupCommit {
         { err: error, request_id: requestId, write: culprit.write.type },
         'write failed and was rolled back',
       );
-      culprit.completion.reject(new ApiError('internal_error', { requestId }));
+      this.#answer(culprit, new ApiError('internal_error', { requestId }));
       return batch.filter((pending) => pending !== culprit);
     }
     if (!this.#storeRefuses)
@@ -192,7 +251,7 @@ export class GroupCommit {
     if (rest.length === batch.length) return batch;
     this.#isRefusing = true;
     this.#options.metrics.refused(batch.length - rest.length, refusal);
-    for (const pending of batch) if (isRefused(pending)) pending.completion.reject(error);
+    for (const pending of batch) if (isRefused(pending)) this.#answer(pending, error);
     return rest;
   }
 }
