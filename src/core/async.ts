@@ -58,21 +58,33 @@ export class KeyedMutex<K> {
 /**
  * Runs a task at most once at a time, starting synchronously in `run`. Callers during a run share its outcome,
  * failures included; the next call starts anew, so it is no cache. A late caller does not cause another run: a task
- * that drains a queue must itself loop until the queue is empty.
+ * that drains a queue must itself loop until the queue is empty, and say by `isLeft` what came after its last look,
+ * for it has not ended before some microtasks later.
  */
 export class SingleFlight<T = void> {
   readonly #task: () => Promise<T>;
+  readonly #isLeft: () => boolean;
   #underWay: Promise<T> | undefined;
 
-  constructor(task: () => Promise<T>) {
+  constructor(task: () => Promise<T>, isLeft = () => false) {
     this.#task = task;
+    this.#isLeft = isLeft;
   }
 
   run(): Promise<T> {
-    this.#underWay ??= this.#task().finally(() => {
-      this.#underWay = undefined;
-    });
+    this.#underWay ??= this.#run();
     return this.#underWay;
+  }
+
+  async #run(): Promise<T> {
+    try {
+      let outcome = await this.#task();
+      while (this.#isLeft()) outcome = await this.#task();
+      return outcome;
+    } finally {
+      // In the turn of that look: whoever calls later starts anew.
+      this.#underWay = undefined;
+    }
   }
 
   /** Settles once no run is active; never throws, since callers of `run` have the outcome. */

@@ -19,7 +19,10 @@ export class TableQueue {
   readonly #options: TableQueueOptions;
   readonly #listener: Listener;
   readonly #timer: NodeJS.Timeout;
-  readonly #polling = new SingleFlight(() => this.#run());
+  readonly #polling = new SingleFlight(
+    () => this.#run(),
+    () => this.#isRequested && !this.#isClosed,
+  );
   #isRequested = false;
   #isClosed = false;
 

@@ -119,6 +119,22 @@ it('single flight: whoever asks meanwhile shares the outcome, and the next begin
   expect(gates).toHaveLength(3);
 });
 
+it('single flight: what is queued behind the last look of its task, before that has settled, is not left', async () => {
+  const queue = [1];
+  const behindLook = (): void => {
+    queue.push(2);
+    void flight.run();
+  };
+  const flight = new SingleFlight(
+    async () => {
+      while (queue.length > 0) if (queue.shift() === 1) queueMicrotask(behindLook);
+    },
+    () => queue.length > 0,
+  );
+  await flight.run();
+  expect(queue).toEqual([]);
+});
+
 it('keyed single flight: each key has its own', async () => {
   const flights = new KeyedSingleFlight<string, string>();
   const gate = new Gate<string>();

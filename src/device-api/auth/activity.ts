@@ -54,7 +54,10 @@ export class ActivityNotes {
   /** Watched devices that have fetched since they were written. */
   #fetching = new Set<DeviceKey>();
   /** Likewise one at a time: what is fetched meanwhile shares the next one. */
-  readonly #writingFetches = new SingleFlight(() => this.#flushFetches());
+  readonly #writingFetches = new SingleFlight(
+    () => this.#flushFetches(),
+    () => this.#fetching.size > 0,
+  );
 
   constructor({ shards, flushSeconds, watched, log }: ActivityOptions) {
     this.#shards = shards;

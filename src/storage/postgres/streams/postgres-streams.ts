@@ -68,10 +68,12 @@ export class PostgresStreams implements ShardStreams {
   readonly #timers: NodeJS.Timeout[];
   readonly #ends: StreamEnds;
   #pending = new Set<DeviceKey>();
-  readonly #polling = new SingleFlight(() =>
-    this.#announce().catch((error: unknown) =>
-      this.#options.log.error({ err: error }, 'announcing mail failed'),
-    ),
+  readonly #polling = new SingleFlight(
+    () =>
+      this.#announce().catch((error: unknown) =>
+        this.#options.log.error({ err: error }, 'announcing mail failed'),
+      ),
+    () => this.#pending.size > 0,
   );
   readonly #left: LeftStreams;
   readonly #membership: Membership;

@@ -51,7 +51,8 @@ export class Writer {
   #queue: Pending[] = [];
   #bytes = 0;
   #count = 0;
-  #running = new Set<Promise<void>>();
+  #runs = 0;
+  readonly #onIdle: (() => void)[] = [];
   #isClosed = false;
 
   constructor(options: WriterOptions) {
@@ -85,32 +86,34 @@ export class Writer {
         resolve: resolve as (answer: OperationAnswer) => void,
         reject,
       });
-      if (this.#running.size < this.#options.concurrency) this.#open();
+      if (this.#runs < this.#options.concurrency) void this.#run();
     });
   }
 
   /** Refuses further writes. Settles when all queued ones are durable or refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    while (this.#running.size > 0) await Promise.all(this.#running);
-  }
-
-  #open(): void {
-    const run = this.#run().finally(() => this.#running.delete(run));
-    this.#running.add(run);
+    if (this.#runs > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
   async #run(): Promise<void> {
+    this.#runs += 1;
     // Lets the rest of this turn's writes arrive: they cost nothing more in the same transaction.
     await Promise.resolve();
-    while (this.#queue.length > 0) {
-      this.#refuseLate();
-      const batch = this.#take();
-      try {
-        await this.#commit(batch);
-      } finally {
-        this.#count -= batch.length;
+    try {
+      while (this.#queue.length > 0) {
+        this.#refuseLate();
+        const batch = this.#take();
+        try {
+          await this.#commit(batch);
+        } finally {
+          this.#count -= batch.length;
+        }
       }
+    } finally {
+      // In the turn of the last look at the queue: a write that comes after it starts a run of its own.
+      this.#runs -= 1;
+      if (this.#runs === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
     }
   }
 
