@@ -117,6 +117,8 @@ export interface ErrorOptions {
   /** The `X-Mailbox-Size` that D15 asks for on mail errors. */
   mailboxSize?: number;
   retryAfterSeconds?: number;
+  /** What was asked for may have been done. Absent: it was not. */
+  isOutcomeUnknown?: boolean;
   /** Correlates the answer with the log. */
   requestId?: string;
   /** The connection's state does not allow reading further (D9). */

@@ -33,7 +33,7 @@ export class Leader<Running> {
   #hasLease = false;
   #isLost = false;
   readonly #reconciling = new SingleFlight(() => this.#reconcile());
-  #isClosed = false;
+  readonly #stopping = new AbortController();
 
   constructor(options: LeaderOptions<Running>) {
     this.#options = options;
@@ -54,7 +54,7 @@ export class Leader<Running> {
 
   /** Stops, and releases the lease for another node. */
   async stop(): Promise<void> {
-    this.#isClosed = true;
+    this.#stopping.abort();
     clearInterval(this.#timer);
     await this.#reconciling.settled();
     await this.#close();
@@ -73,13 +73,14 @@ export class Leader<Running> {
 
   /** Starts or stops to match the lease; one at a time. */
   #reconcileSoon(): void {
-    if (!this.#isClosed) void this.#reconciling.run();
+    if (!this.#stopping.signal.aborted) void this.#reconciling.run();
   }
 
   async #reconcile(): Promise<void> {
     const { open, log } = this.#options;
     if (this.#running !== undefined && (!this.#hasLease || this.#isLost)) await this.#close();
-    if (!this.#hasLease || this.#running !== undefined || this.#isClosed) return;
+    const isStopping = this.#stopping.signal.aborted;
+    if (!this.#hasLease || this.#running !== undefined || isStopping) return;
     try {
       this.#isLost = false;
       this.#running = await open(() => {
@@ -89,7 +90,7 @@ export class Leader<Running> {
       log.info('this node is now the leader');
     } catch (error) {
       logFailure(log, error, 'starting as the leader failed; retrying');
-      await sleep(retryMilliseconds);
+      await sleep(retryMilliseconds, this.#stopping.signal);
     }
   }
 

@@ -133,7 +133,8 @@ export class Claims {
       throw new ApiError('already_exists');
     } catch (error) {
       // After any other error the device may exist, so the count stays taken.
-      if (error instanceof ApiError) await claimTokens.release(token);
+      const isRefused = error instanceof ApiError && error.options.isOutcomeUnknown !== true;
+      if (isRefused) await claimTokens.release(token);
       throw error;
     }
   }

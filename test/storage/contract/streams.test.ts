@@ -62,6 +62,24 @@ describe.each(engines)('event streams on $name', (engine) => {
     expect([left.announced.length, left.ends]).toEqual([1, 0]);
   });
 
+  it('a stream that leaves as it is told of a mail takes that mail from no other of its device', async () => {
+    await store.create(device);
+    const leaving = new NotingSink();
+    const leave = await store.shard.streams.subscribe(device, {
+      announce(announcement) {
+        leaving.announce(announcement);
+        leave();
+      },
+      recheck: () => leaving.recheck(),
+      end: () => leaving.end(),
+    });
+    const stays = await open();
+    const mailId = formatUuid(await store.send(device));
+    await flush(stays);
+    expect([leaving, stays].map(({ announced }) => announced[0]?.mailId)).toEqual([mailId, mailId]);
+    expect([leaving, stays].map(({ announced }) => announced.length)).toEqual([1, 2]);
+  });
+
   it('D21: one stream more than a device may have ends its oldest', async () => {
     await store.create(device, second);
     const [first, next] = [await open(), await open(device, store.elsewhere)];

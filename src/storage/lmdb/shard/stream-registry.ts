@@ -29,17 +29,20 @@ export class StreamRegistry {
   }
 
   deliver({ announcements, endedStreams, recheckedStreams }: Effects): void {
-    for (const device of recheckedStreams) {
-      for (const sink of this.#sinks.get(device) ?? []) sink.recheck();
-    }
+    for (const device of recheckedStreams) for (const sink of this.#of(device)) sink.recheck();
     for (const { device, announcement } of announcements) {
-      for (const sink of this.#sinks.get(device) ?? []) sink.announce(announcement);
+      for (const sink of this.#of(device)) sink.announce(announcement);
     }
     for (const device of endedStreams) {
       const sinks = this.#sinks.get(device) ?? [];
       if (this.#sinks.delete(device)) this.connected.remove(device);
       for (const sink of sinks) sink.end();
     }
+  }
+
+  /** A copy: a stream that is cut as it is told leaves at once, and its neighbour must not be passed over. */
+  #of(device: DeviceKey): StreamSink[] {
+    return [...(this.#sinks.get(device) ?? [])];
   }
 
   #remove(device: DeviceKey, sink: StreamSink): void {

@@ -5,11 +5,14 @@
 export class DatabaseFailure extends Error {
   /** SQLSTATE, the code of a failed connection, or `CONNECTION`. */
   readonly code: string;
+  /** Its transaction may have been committed: the connection was lost behind the COMMIT. */
+  readonly isOutcomeUnknown: boolean;
 
-  constructor(code: string) {
+  constructor(code: string, isOutcomeUnknown = false) {
     super(`Database query failed: ${code}.`);
     this.name = 'DatabaseFailure';
     this.code = code;
+    this.isOutcomeUnknown = isOutcomeUnknown;
   }
 
   /** A serialization conflict, or a deadlock that the engine has ended. */

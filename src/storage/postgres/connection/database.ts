@@ -7,7 +7,7 @@ import {
   type QueryResult,
   types,
 } from 'pg';
-import { unavailable } from '../../../core/errors.ts';
+import { ApiError, unavailable } from '../../../core/errors.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import { arraysOf, binaryArray } from './binary-array.ts';
 import { DatabaseFailure, failureOf, isConflict } from './database-failure.ts';
@@ -176,7 +176,9 @@ export class Database {
       failure = error;
       if (isConflict(error)) throw error;
       this.#logFailure(error);
-      throw unavailable('The database of this device is not available. Retry later.');
+      const msg = 'The database of this device is not available. Retry later.';
+      const { isOutcomeUnknown } = error;
+      throw new ApiError('unavailable', { msg, retryAfterSeconds: 1, isOutcomeUnknown });
     } finally {
       client?.release(failure?.isLost === true);
     }
@@ -234,7 +236,11 @@ export class Transaction implements Session {
     });
     this.#sent.push(committed);
     const answers = await Promise.allSettled(this.#sent);
-    for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
+    for (const answer of answers) {
+      if (answer.status === 'fulfilled') continue;
+      const { code, isLost } = failureOf(answer.reason);
+      throw new DatabaseFailure(code, isLost);
+    }
     // COMMIT rolls a failed transaction back without an error.
     const { command } = await committed;
     if (command !== 'COMMIT') throw new DatabaseFailure('40000');

@@ -4,6 +4,7 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import { formatUuid } from '../../../core/uuid.ts';
 import { connectedPosition } from '../../../domain/connected-devices.ts';
+import type { Announcement } from '../../../domain/mail/mail.ts';
 import type { ShardStreams, StreamSink } from '../../../domain/shard-streams.ts';
 import type { Database } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
@@ -183,8 +184,7 @@ export class PostgresStreams implements ShardStreams {
       return;
     }
     entry.tail += 1;
-    if (announcement === undefined) return;
-    for (const { sink } of entry.streams) sink.announce(announcement);
+    if (announcement !== undefined) announceTo(entry, announcement);
   }
 
   #displace(id: string): void {
@@ -251,8 +251,7 @@ export class PostgresStreams implements ShardStreams {
     for (const { tail, size, sequence, mail_id: mailId, name } of rows) {
       entry.tail = Math.max(entry.tail, tail);
       if (sequence === null || mailId === null || name === null || sequence < from) continue;
-      const announcement = { mailId: formatUuid(mailId), name, mailboxSize: size };
-      for (const { sink } of entry.streams) sink.announce(announcement);
+      announceTo(entry, { mailId: formatUuid(mailId), name, mailboxSize: size });
     }
   }
 
@@ -292,6 +291,11 @@ export class PostgresStreams implements ShardStreams {
     }
     this.#pollAll();
   }
+}
+
+/** Goes through a copy: a stream that is cut as it is told leaves at once, and its neighbour must not be passed over. */
+function announceTo({ streams }: DeviceStreams, announcement: Announcement): void {
+  for (const { sink } of [...streams]) sink.announce(announcement);
 }
 
 /** A unique id that sorts by time. */
