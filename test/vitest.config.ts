@@ -15,7 +15,7 @@ const ofState = [
 /** What every engine behind `Shard` must pass, and what the engine of databases does beyond. */
 const ofStores = 'test/storage/{contract,postgres}/**/*.test.ts';
 /** Of several servers on one store. */
-const ofNodes = ['test/nodes/{nodes,jobs,hold}.*test.ts'];
+const ofNodes = ['test/nodes/{nodes,jobs,hold,upgrade}.*test.ts'];
 /** Of the data folder itself: what becomes of it, damage in it, and what its disk, threads, kills and first start do. */
 const ofFolders = [
   'test/{maintenance,storage/lmdb,features/backups}/**/*.test.ts',

@@ -58,6 +58,9 @@ export type TopDocument = Static<typeof topDocument>;
 
 export const serverDocument = Type.Object({
   version: Type.String(),
+  program_versions: Type.Array(Type.String(), {
+    description: 'Versions of the program on all nodes of the store: more than one amid a rolling upgrade.',
+  }),
   node_version: Type.String(),
   started_at: time,
   shards: Type.Integer(),

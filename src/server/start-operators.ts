@@ -117,6 +117,7 @@ function contextOf(
     devicesOf: (shard) => shards.devicesOf(shard),
     stalls: () => cluster.stalls(),
     notReady: () => readiness.reasons(),
+    programVersions: () => controlPlane.programVersions(),
     certificates,
     acme,
     traces,

@@ -143,6 +143,8 @@ export interface AdminContext {
   lockouts: LockoutList;
   refusals: RefusalLog;
   watched: WatchedDevices;
+  /** Versions of the program on all nodes. */
+  programVersions(): Promise<readonly string[]>;
   /** One for each listener in HTTPS. */
   certificates: readonly { readonly listener: string; readonly endMs: number }[];
   /** Undefined if no certificate is obtained from an ACME directory. */

@@ -11,11 +11,17 @@ const showing = {
   response: { 200: serverDocument, ...errorAnswers },
 };
 
-const showServer = ({ certificates, configuration, shards }: AdminContext): Handler<typeof showing> => {
+const showServer = ({
+  certificates,
+  configuration,
+  shards,
+  programVersions,
+}: AdminContext): Handler<typeof showing> => {
   const version = programVersion();
   const startedAtMs = Date.now() - process.uptime() * 1_000;
   return async () => ({
     version,
+    program_versions: [...(await programVersions())],
     node_version: process.version,
     started_at: timeTextOf(startedAtMs),
     shards: shards.all.length,

@@ -24,6 +24,8 @@ export interface LeaderWork {
 /** The state of a server besides its shards: in its data folder, or in a database shared with other nodes. */
 export interface ControlPlane extends Declarations {
   audit: AuditLog;
+  /** Versions of the program on all nodes; its own without the database. */
+  programVersions(): Promise<readonly string[]>;
   /** Called once the shards have started. In a data folder: @throws the error of a part that cannot start. */
   startWork(options: LeaderWorkOptions): Promise<LeaderWork>;
 }

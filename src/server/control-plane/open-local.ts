@@ -1,4 +1,5 @@
 import type { Log } from '../../core/telemetry/log.ts';
+import { programVersion } from '../../core/telemetry/version.ts';
 import { Audit } from '../../features/audit/audit.ts';
 import { openControl, openJournal, openRegistry } from '../../maintenance/environments.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
@@ -21,6 +22,7 @@ export function openLocal({ folder, config, isBackupRunning, log }: OpenLocalOpt
   return {
     ...declarations,
     audit: new Audit(journal, config, log),
+    programVersions: async () => [programVersion()],
     async startWork(params) {
       const { startServices } = await import('./services.ts');
       return startServices({

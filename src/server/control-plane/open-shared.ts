@@ -1,4 +1,5 @@
 import type { Log } from '../../core/telemetry/log.ts';
+import { programVersion } from '../../core/telemetry/version.ts';
 import { actionTables } from '../../features/actions/tables.ts';
 import { PostgresAudit } from '../../features/audit/postgres-audit.ts';
 import {
@@ -13,7 +14,8 @@ import { ReplicatedStore } from '../../nodes/replicated-store.ts';
 import { RpcClient } from '../../nodes/rpc-client.ts';
 import { RpcServer } from '../../nodes/rpc-server.ts';
 import { Database } from '../../storage/postgres/connection/database.ts';
-import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
+import { checkServable } from '../../storage/postgres/schema/migrate.ts';
+import { versionsOfNodes } from '../../storage/postgres/streams/membership.ts';
 import type { RunningConfig } from '../configuration/config.ts';
 import type { ControlPlane, LeaderWork, LeaderWorkOptions } from './control-plane.ts';
 import { type Declarations, openDeclarations } from './declarations.ts';
@@ -51,12 +53,13 @@ export async function openShared(options: OpenSharedOptions): Promise<ControlPla
   });
   let stored: ReplicatedStore;
   try {
-    await checkVersion(database);
+    await checkServable(database);
     stored = await ReplicatedStore.open({ store: 'registry', tables: registryTables, database, log });
   } catch (error) {
     await database.close();
     throw error;
   }
+  await logVersions(database, log);
   const declarations = openDeclarations(stored, config, log);
   stored.onChange((changes) => declarations.follow(changes));
   const audit = new PostgresAudit(database, config, log);
@@ -64,6 +67,7 @@ export async function openShared(options: OpenSharedOptions): Promise<ControlPla
   return {
     ...declarations,
     audit,
+    programVersions: () => versionsOfNodes(database).catch(() => [programVersion()]),
     startWork: (params) => startLeaderWork({ ...options, database, stored, declarations, rpcClient }, params),
     async close() {
       await rpcClient.close();
@@ -72,6 +76,12 @@ export async function openShared(options: OpenSharedOptions): Promise<ControlPla
       await database.close();
     },
   };
+}
+
+/** Says that this node joins nodes of other versions: an upgrade that is under way, or was forgotten. */
+async function logVersions(database: Database, log: Log): Promise<void> {
+  const versions = new Set([...(await versionsOfNodes(database)), programVersion()]);
+  if (versions.size > 1) log.warn(`nodes of versions ${[...versions].sort().join(' and ')}`);
 }
 
 /** What the leader's work needs of this node, whenever it is the leader. */

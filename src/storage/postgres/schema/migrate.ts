@@ -53,10 +53,10 @@ export async function migrate(
   return done;
 }
 
-/** @throws OperatorError for tables of another version */
-export async function checkTables(database: Database): Promise<void> {
+/** @throws OperatorError for tables of another version, but for `newerMax` newer ones */
+export async function checkTables(database: Database, newerMax = 0): Promise<void> {
   const version = await databaseVersion(database);
-  if (version > migrations.length) throw newer(version);
+  if (version > migrations.length + newerMax) throw newer(version);
   if (version < migrations.length) {
     throw new OperatorError(
       `The tables of the database have version ${version}, this program needs ${migrations.length}. Run "fleetpost migrate".`,
@@ -64,9 +64,18 @@ export async function checkTables(database: Database): Promise<void> {
   }
 }
 
+/**
+ * For a node: tables may be one version newer than its program, since a migration only adds what the version before can
+ * live with. So a node that restarts amid a rolling upgrade comes back.
+ * @throws OperatorError for tables of another version, or an unfinished copy or reshard
+ */
+export async function checkServable(database: Database): Promise<void> {
+  await checkVersion(database, 1);
+}
+
 /** @throws OperatorError for tables of another version, or an unfinished copy or reshard */
-export async function checkVersion(database: Database): Promise<void> {
-  await checkTables(database);
+export async function checkVersion(database: Database, newerMax = 0): Promise<void> {
+  await checkTables(database, newerMax);
   const [row] = await database.query<{ part: string | null; reshards: number }>(underWay);
   if (row === undefined || row.part === null) return;
   throw new OperatorError(

@@ -190,8 +190,12 @@ export const migrations: readonly string[] = [
     until_ms bigint NOT NULL
   );
 
-  -- Threads that hold event streams, while alive, and their streams.
-  CREATE TABLE node (node text COLLATE "C" PRIMARY KEY, until_ms bigint NOT NULL);
+  -- Threads that hold event streams, while alive, with the version of their program, and their streams.
+  CREATE TABLE node (
+    node text COLLATE "C" PRIMARY KEY,
+    until_ms bigint NOT NULL,
+    version text COLLATE "C" NOT NULL
+  );
   CREATE TABLE stream (
     device text COLLATE "C" NOT NULL,
     stream_id bytea NOT NULL,

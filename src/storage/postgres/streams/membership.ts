@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Mutex } from '../../../core/async.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
+import { programVersion } from '../../../core/telemetry/version.ts';
 import type { Database } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
 
@@ -13,11 +14,18 @@ const renewMilliseconds = leaseMilliseconds / 3;
 const endsRetentionMilliseconds = 300_000;
 
 const renew = `UPDATE node SET until_ms = ${clockMs} + $2 WHERE node = $1 RETURNING node`;
-const enter = `INSERT INTO node (node, until_ms) SELECT $1, ${clockMs} + $2 ON CONFLICT DO NOTHING`;
+const enter = `INSERT INTO node (node, until_ms, version) SELECT $1, ${clockMs} + $2, $3 ON CONFLICT DO NOTHING`;
+const versions = `SELECT DISTINCT version FROM node WHERE until_ms > ${clockMs} ORDER BY version`;
 const removeDead = `DELETE FROM node WHERE until_ms < ${clockMs}`;
 const clear = 'DELETE FROM stream WHERE node NOT IN (SELECT node FROM node)';
 const pruneEnds = `DELETE FROM stream_end WHERE at_ms < ${clockMs} - $1`;
 const leave = ['DELETE FROM stream WHERE node = $1', 'DELETE FROM node WHERE node = $1'];
+
+/** Versions of the program that the nodes of a database run now. @throws ApiError unavailable */
+export async function versionsOfNodes(database: Database): Promise<string[]> {
+  const rows = await database.query<{ version: string }>(versions);
+  return rows.map(({ version }) => version);
+}
 
 /** Membership of this thread among the nodes of a database, by heartbeats with a timeout. */
 export class Membership {
@@ -55,7 +63,7 @@ export class Membership {
     try {
       const renewed = await this.#database.query(renew, [this.node, leaseMilliseconds]);
       if (renewed.length === 0) {
-        await this.#database.query(enter, [this.node, leaseMilliseconds]);
+        await this.#database.query(enter, [this.node, leaseMilliseconds, programVersion()]);
         await this.#onEntered();
       }
       await this.#database.query(removeDead);

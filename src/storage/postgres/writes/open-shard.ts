@@ -10,7 +10,7 @@ import { PostgresLog } from '../log/postgres-log.ts';
 import { RecordTrimmer } from '../log/record-trimmer.ts';
 import { maintainKeyPartitions } from '../mail/key-claims.ts';
 import { exclusiveMailOperations, type MailOptions, mailOperations } from '../mail/mail-operations.ts';
-import { checkVersion } from '../schema/migrate.ts';
+import { checkServable } from '../schema/migrate.ts';
 import { checkShardIdentity, type ShardIdentity } from '../schema/shard-identity.ts';
 import { PostgresStreams } from '../streams/postgres-streams.ts';
 import { PostgresShard } from './postgres-shard.ts';
@@ -64,7 +64,7 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
   const recordLog = new PostgresLog(database, writer);
   const trimmer = new RecordTrimmer(database, recordLog, options.retention);
   try {
-    await checkVersion(database);
+    await checkServable(database);
     if (options.identity !== undefined) await checkShardIdentity(database, options.identity);
     // Without current partitions nothing could be stored.
     await maintainKeyPartitions(database, options);
