@@ -202,6 +202,9 @@ describe('what is no keyword of JSON Schema 2020-12 is refused with its path', (
   });
 });
 
+/** As long as a test may take: `waitFor` gives up after a second by itself. */
+const patience = { timeout: 60_000 };
+
 describe('a schema whose check takes too long', () => {
   const path = '/v1/datapoint/slow';
   /** Of no period, or the engine of patterns would soon know its way. */
@@ -225,12 +228,18 @@ describe('a schema whose check takes too long', () => {
     const reason = expect.stringMatching(
       /^a body of \d+ bytes took \d+ ms to check \(schemaCheckMillisecondsMax\)$/,
     );
-    await vi.waitFor(async () =>
-      expect(await list()).toContainEqual({ kind: 'datapoint', name: 'slow', disabled: reason }),
+    await vi.waitFor(
+      async () => expect(await list()).toContainEqual({ kind: 'datapoint', name: 'slow', disabled: reason }),
+      patience,
     );
     for (let n = 0; n < 4; n += 1) {
       const agent = oneConnection(strict);
-      const answer = await sender.request('POST', path, small, {}, agent);
+      // A worker hears of it when it gets to it.
+      const answer = await vi.waitFor(async () => {
+        const found = await sender.request('POST', path, small, {}, agent);
+        expect(found.status).toBe(503);
+        return found;
+      }, patience);
       await agent.destroy();
       expect(answer).toMatchObject({ status: 503, json: { error: 'unavailable' } });
       expect(answer.json.msg).toMatch(/disabled until it is put again.*schemaCheckMillisecondsMax/);

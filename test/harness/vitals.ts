@@ -42,7 +42,11 @@ export async function expectAlive(server: TestServer, device: TestDevice): Promi
     expect((await connection.answer()).status).toBe(201);
     connection.destroy();
   }
-  expect([server.isRunning, server.stderr]).toEqual([true, '']);
+  // A machine that stood still for a while, or whose clock was set, is none of its faults.
+  const said = server.stderr
+    .split('\n')
+    .filter((line) => line !== '' && !line.includes('"msg":"clock jumped;'));
+  expect([server.isRunning, said]).toEqual([true, []]);
 }
 
 /** A datapoint request up to its body, which it takes in the way that `framing` says. */
