@@ -307,12 +307,16 @@ it('a mail whose settling was refused for now is announced again', async () => {
     ({ status } = await agent.ask('PUT', `/mailbox/ack/${mail}`));
     await Promise.all(flood);
     if (status === 200) {
-      mail = (await device.sendMail()).mailId;
-      await until(async () => (await agent.ask('GET', '/mailbox/next')).headers['X-Mail-ID'] !== undefined);
+      await device.sendMail();
+      // Until it is not refused, either.
+      await until(async () => {
+        mail = (await agent.ask('GET', '/mailbox/next')).headers['X-Mail-ID'];
+        return mail !== undefined;
+      });
     }
   }
   expect(status).toBe(408);
-  await until(() => events.names.slice(before).includes('new_mail'));
+  await until(() => events.names.slice(before).includes('new_mail'), 60_000);
 });
 
 it('mails that are all put off come ever more slowly', async () => {
