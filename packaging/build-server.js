@@ -14,6 +14,7 @@ const entries = [
   'features/actions/pool/type-check',
   'features/backups/backup-process',
   'maintenance/reshard-folder/reshard-worker',
+  'threads/acceptor-thread',
   'threads/worker',
 ];
 

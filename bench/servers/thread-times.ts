@@ -7,7 +7,7 @@ export interface ThreadTimes {
   /** Those that carry a front end and a shard each. */
   workers: number;
   actions: number;
-  /** Syncs of the disk, compilers, collectors of garbage: what all of the above share. */
+  /** The acceptor, syncs of the disk, compilers, collectors of garbage: what all of the above share. */
   others: number;
 }
 

@@ -135,7 +135,7 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
   readiness.phase = undefined;
   outliveRejections(log);
   readiness.watch(cluster);
-  cluster.watchStalls();
+  await cluster.watchStalls();
   const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, configuration, certificates, log };
   log.info({ url, adminUrl, data: folder.path, shards: cluster.shards.all.length }, 'ready');
   if (held) {

@@ -96,7 +96,7 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
   // It samples the shards from the end of the start on.
   lifecycle.start('readiness', () => readiness.close());
   const host = hostToName(parseHostPort(config.listen).host, tls.certFile);
-  const url = `https://${bracketed(host)}:${cluster.listen()}`;
+  const url = `https://${bracketed(host)}:${await cluster.listen()}`;
   return { url, certFile: tls.certFile, controlPlane, backups, fleets, cluster, certificates, acme, traces };
 }
 

@@ -16,7 +16,11 @@ export const threadKeys = {
   ),
   stallEndSeconds: integer(
     { default: 30, minimum: 2, maximum: 3_600, isReloadable: true },
-    'Stall of a thread after which the process ends, to be restarted. Raise it where disks or virtual machines pause for longer.',
+    'Stall of a thread that serves devices after which the process ends, to be restarted. Raise it where disks or virtual machines pause for longer.',
+  ),
+  mainStallEndSeconds: integer(
+    { default: 120, minimum: 2, maximum: 3_600, isReloadable: true },
+    'Stall of the main thread after which the process ends, to be restarted. Longer than stallEndSeconds, since devices are served meanwhile.',
   ),
   shutdownSeconds: integer(
     { default: 10, minimum: 1, maximum: 12, isReloadable: true },

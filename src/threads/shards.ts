@@ -31,7 +31,7 @@ export function allocateCounters(shards: number): SharedCounters {
     depthBytes: new SharedArrayBuffer(shards * Int32Array.BYTES_PER_ELEMENT),
     versions: Array.from({ length: shards }, () => new SharedArrayBuffer(versionsBytes)),
     writeRelay: allocateWriteRelay(shards),
-    heartbeats: allocateHeartbeats(shards + 1),
+    heartbeats: allocateHeartbeats(shards),
     connections: allocateConnections(),
     lockouts: allocateLockouts(seed),
     rates: allocateRates(seed),

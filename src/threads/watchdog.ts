@@ -17,18 +17,26 @@ const heartbeatMs = 250;
 export interface StallLimits {
   /** Stalls that are longer are logged and counted. */
   stallMilliseconds: number;
-  /** After a stall this long the process ends. */
+  /** After a stall this long of a thread that serves devices the process ends. */
   stallEndSeconds: number;
+  /** The same of the main thread, without which devices are served on. */
+  mainStallEndSeconds: number;
 }
+
+type EndLimit = 'stallEndSeconds' | 'mainStallEndSeconds';
 
 export interface Stalls {
   count: number;
   seconds: number;
 }
 
-/** Shared heartbeat memory: workers by their index, then the main thread. */
-export function allocateHeartbeats(threads: number): SharedArrayBuffer {
-  return new SharedArrayBuffer(threads * cellsPerThread * Float64Array.BYTES_PER_ELEMENT);
+/** Number of a thread in heartbeat memory; workers come first, by their index. */
+export const mainThread = (workers: number): number => workers;
+export const acceptorThread = (workers: number): number => workers + 1;
+
+/** Shared heartbeat memory of the workers, the main thread and the acceptor. */
+export function allocateHeartbeats(workers: number): SharedArrayBuffer {
+  return new SharedArrayBuffer((workers + 2) * cellsPerThread * Float64Array.BYTES_PER_ELEMENT);
 }
 
 export function stallsOf(heartbeats: SharedArrayBuffer, thread: number): Stalls {
@@ -47,6 +55,7 @@ function cellsOf(heartbeats: SharedArrayBuffer, thread: number): Float64Array<Sh
 /** A thread under watch. */
 interface WatchedThread {
   name: string;
+  limit: EndLimit;
   cells: Float64Array<SharedArrayBuffer>;
   heartbeats: number;
   /** Heartbeats of the watching thread since the last one of this thread. */
@@ -57,7 +66,7 @@ export interface EventLoopWatchdogOptions {
   heartbeats: SharedArrayBuffer;
   thread: number;
   /** Threads whose stall ends the process. */
-  watched: readonly { name: string; thread: number }[];
+  watched: readonly { name: string; thread: number; limit?: EndLimit }[];
   settings: Settings<StallLimits>;
   log: Log;
 }
@@ -80,6 +89,7 @@ export class EventLoopWatchdog {
     this.#cells = cellsOf(heartbeats, thread);
     this.#others = watched.map((other) => ({
       name: other.name,
+      limit: other.limit ?? 'stallEndSeconds',
       cells: cellsOf(heartbeats, other.thread),
       heartbeats: 0,
       missedHeartbeats: 0,
@@ -119,8 +129,9 @@ export class EventLoopWatchdog {
     other.missedHeartbeats =
       heartbeats === other.heartbeats && heartbeats > 0 ? other.missedHeartbeats + 1 : 0;
     other.heartbeats = heartbeats;
-    if (other.missedHeartbeats * heartbeatMs >= settings.current.stallEndSeconds * 1_000) {
-      endProcess(log, `${other.name} stalled for ${settings.current.stallEndSeconds} s (stallEndSeconds)`);
+    const endSeconds = settings.current[other.limit];
+    if (other.missedHeartbeats * heartbeatMs >= endSeconds * 1_000) {
+      endProcess(log, `${other.name} stalled for ${endSeconds} s (${other.limit})`);
     }
   }
 

@@ -1,5 +1,4 @@
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
-import { parseHostPort } from '../core/address.ts';
 import type { TlsFiles } from '../core/config/tls.ts';
 import { OperatorError } from '../core/errors.ts';
 import type { DeviceKey } from '../core/identity.ts';
@@ -12,26 +11,20 @@ import { Lockouts } from '../device-api/auth/lockouts.ts';
 import { AddressCensus, ConnectionCounts } from '../device-api/limits/connection-gate.ts';
 import type { Talker } from '../device-api/limits/top-talkers.ts';
 import { routeNames } from '../device-api/server/server.ts';
-import {
-  type App,
-  type AppDescriptor,
-  createApp,
-  type ListenSocket,
-  listenExclusively,
-  uws,
-} from '../device-api/uws/uws.ts';
+import type { AppDescriptor } from '../device-api/uws/uws.ts';
 import { DeviceMarks } from '../domain/devices/device-marks.ts';
 import type { LockoutList } from '../domain/devices/lockout.ts';
 import type { SeenRequests } from '../domain/devices/refusals.ts';
 import { WatchedDevices } from '../domain/devices/watched-devices.ts';
 import type { Hold } from '../domain/hold.ts';
 import type { Completion } from '../domain/write.ts';
+import { Acceptor } from './acceptor.ts';
 import { connectionCapacity, logCapacity } from './capacity.ts';
 import type { ThreadConfig, ThreadSettings } from './config.ts';
 import { Channel, meshOfPorts } from './relay/channel.ts';
 import type { Call, Notice, SharedCounters, WorkerReady, WorkerStart } from './relay/messages.ts';
 import { allocateCounters, counterCellOf, type MainShards, openEmbedded } from './shards.ts';
-import { EventLoopWatchdog, endProcess, type Stalls, stallsOf } from './watchdog.ts';
+import { EventLoopWatchdog, endProcess, mainThread, type Stalls, stallsOf } from './watchdog.ts';
 
 const talkersPerWorker = 64;
 const talkersMax = 20;
@@ -60,7 +53,7 @@ interface Member {
   exited: Promise<void>;
 }
 
-/** Worker threads, and the listener that deals connections to them, on the main thread. */
+/** Worker threads, and the acceptor that deals connections to them, as the main thread has them. */
 export class WorkerPool {
   readonly shards: MainShards;
   readonly metrics: readonly WorkerMetrics[];
@@ -70,20 +63,20 @@ export class WorkerPool {
   readonly #counters: SharedCounters;
   readonly #members: readonly Member[];
   readonly #config: ThreadConfig;
-  readonly #acceptor: App;
+  readonly #acceptor: Acceptor;
   readonly #log: Log;
   readonly #census: AddressCensus;
   #watchdog: EventLoopWatchdog | undefined;
-  #listenSocket: ListenSocket | undefined;
   #stopping = false;
 
   private constructor(
     options: WorkerPoolOptions,
     counters: SharedCounters,
+    acceptor: Acceptor,
     members: readonly Member[],
     metrics: readonly WorkerMetrics[],
   ) {
-    const { config, tls, log } = options;
+    const { config, log } = options;
     this.#config = config;
     this.#log = log;
     this.#counters = counters;
@@ -97,10 +90,8 @@ export class WorkerPool {
     });
     const channels = members.map(({ channel }) => channel);
     this.shards = options.databases ?? openEmbedded(options.shardFolders, channels, config, counters);
-    // Must speak TLS itself: the library hands a connection over together with its session.
-    this.#acceptor = createApp(tls);
-    for (const { descriptor, worker } of members) {
-      this.#acceptor.addChildAppDescriptor(descriptor);
+    this.#acceptor = acceptor;
+    for (const { worker } of members) {
       worker.on('exit', () => {
         if (!this.#stopping) endProcess(log, 'a worker thread ended');
       });
@@ -115,6 +106,7 @@ export class WorkerPool {
     // Workers on databases do not talk to each other.
     const ports = databases === undefined ? meshOfPorts(workers) : [];
     const buffers = Array.from({ length: workers }, () => WorkerMetrics.allocate(routeNames));
+    const acceptor = new Acceptor({ config, tls: options.tls, workers, counters, log: options.log });
     const members = await Promise.all(
       buffers.map((metrics, index) => {
         const main = new MessageChannel();
@@ -136,42 +128,22 @@ export class WorkerPool {
         return startMember(start, main.port2, options);
       }),
     );
+    await Promise.all(members.map(({ descriptor }) => acceptor.deal(descriptor)));
     return new WorkerPool(
       options,
       counters,
+      acceptor,
       members,
       buffers.map((buffer) => new WorkerMetrics(routeNames, buffer)),
     );
   }
 
   /** Opens the port. Answers the one that was taken. @throws OperatorError when it cannot be had. */
-  listen(): number {
-    const { host, port } = parseHostPort(this.#config.listen);
+  async listen(): Promise<number> {
     this.connections.max = connectionCapacity(this.#config.connectionsMax);
-    this.#open(host, port);
-    if (port !== 0 || this.#listenSocket === undefined) return this.#port();
-    // The library binds a port chosen by the system in such a way that the next process cannot bind it while
-    // connections of this one are closing. So it is bound again by its number.
-    const chosen = this.#port();
-    uws.us_listen_socket_close(this.#listenSocket);
-    this.#open(host, chosen);
-    return this.#port();
-  }
-
-  /** Without `listenExclusively` the library lets several servers share a port. */
-  #open(host: string, port: number): void {
-    this.#acceptor.listen(host, port, listenExclusively, (socket) => {
-      this.#listenSocket = socket || undefined;
-    });
-  }
-
-  #port(): number {
-    if (this.#listenSocket === undefined) {
-      throw new OperatorError(`Cannot listen on ${this.#config.listen}. Is another server using it?`);
-    }
-    const taken = uws.us_socket_local_port(this.#listenSocket);
-    this.#census.start(taken);
-    return taken;
+    const port = await this.#acceptor.listen(this.#config.listen);
+    this.#census.start(port);
+    return port;
   }
 
   /** Settles when every worker applies it. */
@@ -179,9 +151,10 @@ export class WorkerPool {
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'putFleet', snapshot })));
   }
 
-  /** Settles when every worker applies the values. */
+  /** Settles when every thread applies the values. */
   async configure(values: Partial<ThreadSettings>): Promise<void> {
-    await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'configure', values })));
+    const workers = this.#members.map(({ channel }) => channel.ask({ type: 'configure', values }));
+    await Promise.all([...workers, this.#acceptor.configure(values)]);
   }
 
   /**
@@ -197,25 +170,26 @@ export class WorkerPool {
       if (this.#stopping) return;
       const before = member.descriptor;
       member.descriptor = answer as AppDescriptor;
-      this.#acceptor.addChildAppDescriptor(member.descriptor);
-      this.#acceptor.removeChildAppDescriptor(before);
+      await this.#acceptor.deal(member.descriptor);
+      await this.#acceptor.stopDealing(before);
     }
   }
 
-  /** Starts once the server is ready, since a start may take long. */
-  watchStalls(): void {
+  /** Has the threads watch each other: once the server is ready, since a start may take long. */
+  async watchStalls(): Promise<void> {
     this.#watchdog = new EventLoopWatchdog({
       heartbeats: this.#counters.heartbeats,
-      thread: this.#members.length,
-      watched: this.#members.map((_, thread) => ({ name: `worker ${thread}`, thread })),
+      thread: mainThread(this.#members.length),
+      watched: [],
       settings: this.#config.settings,
       log: this.#log,
     });
+    await this.#acceptor.watchThreads();
   }
 
   /** Stalls of every thread, by name. */
   stalls(): { thread: string; stalls: Stalls }[] {
-    const names = [...this.#members.map((_, index) => String(index)), 'main'];
+    const names = [...this.#members.map((_, index) => String(index)), 'main', 'acceptor'];
     return names.map((thread, index) => ({ thread, stalls: stallsOf(this.#counters.heartbeats, index) }));
   }
 
@@ -257,14 +231,14 @@ export class WorkerPool {
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#census.stop();
-    if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
-    for (const { descriptor } of this.#members) this.#acceptor.removeChildAppDescriptor(descriptor);
+    await this.#acceptor.stopListening();
+    await Promise.all(this.#members.map(({ descriptor }) => this.#acceptor.stopDealing(descriptor)));
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'drain' })));
     this.#watchdog?.close();
     await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'close' })));
     await Promise.all(this.#members.map(({ exited }) => exited));
     for (const { channel } of this.#members) channel.close();
-    this.#acceptor.close();
+    await this.#acceptor.close();
     await this.shards.close();
   }
 }

@@ -24,7 +24,7 @@ import type { ThreadConfig, ThreadSettings } from './config.ts';
 import { openEmbeddedShards } from './embedded-shards.ts';
 import { Channel } from './relay/channel.ts';
 import type { Call, WorkerReady, WorkerStart } from './relay/messages.ts';
-import { EventLoopWatchdog } from './watchdog.ts';
+import { acceptorThread, EventLoopWatchdog } from './watchdog.ts';
 
 /** One worker thread: a front end, and on LMDB the shard of the same number. */
 const start = workerData as WorkerStart;
@@ -156,11 +156,11 @@ async function close(): Promise<void> {
   });
 }
 
-const mainThread = start.workers;
 const stalls = new EventLoopWatchdog({
   heartbeats: counters.heartbeats,
   thread: index,
-  watched: index === 0 ? [{ name: 'the main thread', thread: mainThread }] : [],
+  // The acceptor watches all others.
+  watched: index === 0 ? [{ name: 'the acceptor', thread: acceptorThread(start.workers) }] : [],
   settings,
   log,
 });

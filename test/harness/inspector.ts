@@ -39,8 +39,9 @@ export async function evaluate(
   else {
     const params = { waitForDebuggerOnStart: false };
     socket.send(JSON.stringify({ id: 1, method: 'NodeWorker.enable', params }));
-    await until(() => sessions.length > worker);
-    const wrapped = { sessionId: sessions[worker], message: JSON.stringify(code) };
+    await until(() => sessions.length > worker + 1);
+    // The acceptor is started before the workers.
+    const wrapped = { sessionId: sessions[worker + 1], message: JSON.stringify(code) };
     socket.send(JSON.stringify({ id: 3, method: 'NodeWorker.sendMessageToWorker', params: wrapped }));
   }
   await answered;

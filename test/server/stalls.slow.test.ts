@@ -14,7 +14,7 @@ it('a process that is stopped and goes on logs a stall, and lives', async () => 
   await pause(6_000);
   server.process.kill('SIGCONT');
   await until(async () => (await stalls(server)).every((count) => count >= 1));
-  expect(await stalls(server)).toHaveLength(shards + 1);
+  expect(await stalls(server)).toHaveLength(shards + 2);
   const [milliseconds] = /(?<="milliseconds":)\d+/.exec(server.stderr) ?? [];
   expect(Number(milliseconds)).toBeGreaterThan(3_000);
   for (const seconds of await metric(server, 'fleetpost_event_loop_stalled_seconds_total')) {
@@ -56,14 +56,27 @@ it('a worker that takes long over many requests, but goes on, does not end the p
   expect(server.isRunning).toBe(true);
 });
 
-it.each([0, 'main'] as const)(
-  'thread %s in an endless loop ends the process, with a reason',
-  async (thread) => {
-    await using server = await TestServer.start({ stallEndSeconds: 2 }, undefined, inspected);
-    await evaluate(server, thread, 'for (;;);');
-    await server.ended();
-    expect(server.process.signalCode).toBe('SIGKILL');
-    const name = thread === 'main' ? 'the main thread' : 'worker [0-9]+';
-    expect(server.stderr).toMatch(new RegExp(`${name} stalled for 2 s \\(stallEndSeconds\\); process ends`));
-  },
-);
+it('a worker in an endless loop ends the process, with a reason', async () => {
+  await using server = await TestServer.start({ stallEndSeconds: 2 }, undefined, inspected);
+  await evaluate(server, 0, 'for (;;);');
+  await server.ended();
+  expect(server.process.signalCode).toBe('SIGKILL');
+  expect(server.stderr).toMatch(/worker [0-9]+ stalled for 2 s \(stallEndSeconds\); process ends/);
+});
+
+it('while the main thread stands still devices connect and are served, until mainStallEndSeconds', async () => {
+  const limits = { stallEndSeconds: 2, mainStallEndSeconds: 8 };
+  await using server = await TestServer.start(limits, undefined, inspected);
+  const device = await (await createFleet(server)).createDevice();
+  await evaluate(server, 'main', 'for (;;);');
+  // Longer than a stalled worker would have had.
+  for (const end = performance.now() + 5_000; performance.now() < end; ) {
+    const connection = await RawConnection.open(server);
+    connection.write(datapoint(device, '{"fresh":1}'));
+    expect((await connection.answer(false, 40_000)).status).toBe(201);
+    connection.destroy();
+  }
+  await server.ended();
+  expect(server.process.signalCode).toBe('SIGKILL');
+  expect(server.stderr).toMatch(/the main thread stalled for 8 s \(mainStallEndSeconds\); process ends/);
+});

@@ -23,6 +23,13 @@ export type Call =
   | { type: 'configure'; values: Partial<ThreadSettings> }
   /** To the main thread; the answer is the device. */
   | { type: 'claim'; claim: ClaimRequest }
+  /** To the acceptor: the answer is the port, or undefined when it cannot be had. */
+  | { type: 'listen'; host: string; port: number }
+  | { type: 'stopListening' }
+  /** To the acceptor: whom new connections go to. */
+  | { type: 'deal'; descriptor: AppDescriptor }
+  | { type: 'stopDealing'; descriptor: AppDescriptor }
+  | { type: 'watchThreads' }
   /** The answer is the descriptor to deal new connections to from now on. */
   | { type: 'renewCertificate'; tls: TlsFiles }
   | { type: 'takeSpans' }
@@ -88,6 +95,15 @@ export interface WorkerStart {
   /** Ports to the main thread and to every other worker; none under the worker's own index. */
   mainPort: MessagePort;
   peerPorts: readonly (MessagePort | undefined)[];
+}
+
+export interface AcceptorStart {
+  settings: ThreadSettings;
+  tls: TlsFiles;
+  /** Worker threads in all. */
+  workers: number;
+  counters: SharedCounters;
+  mainPort: MessagePort;
 }
 
 /** A worker's only message to its parent: it can be dealt connections. */
