@@ -130,15 +130,9 @@ it('waits double up to a bound, are spread, and are as long as the receiver asks
 class Records implements Source {
   readonly asked: number[] = [];
   at = 0;
-
-  async fetch(recordsMax: number, signal: AbortSignal) {
-    this.asked.push(recordsMax);
-    if (this.at > 0) {
-      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
-      return undefined;
-    }
-    const record: StoredRecord = {
-      position: 0,
+  readonly #records = [0, 1, 2].map(
+    (position): StoredRecord => ({
+      position,
       id: generateUuid(),
       device: 'FLEET001DEVICE0001' as DeviceKey,
       kind: 'datapoint',
@@ -146,9 +140,17 @@ class Records implements Source {
       payload: Buffer.alloc(1_000),
       storedAtMs: 0,
       isRelocated: false,
-    };
+    }),
+  );
+
+  async fetch(recordsMax: number, signal: AbortSignal) {
+    this.asked.push(recordsMax);
+    if (this.at > 0) {
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      return undefined;
+    }
     return {
-      records: Array.from({ length: Math.min(3, recordsMax) }, () => record),
+      records: this.#records.slice(0, recordsMax),
       acknowledge: async () => {
         this.at += 1;
       },
@@ -157,35 +159,49 @@ class Records implements Source {
   }
 }
 
+interface LoopInput {
+  send: Sender['send'];
+  source: Source;
+  backoff: { firstMs: number; longestMs: number };
+  stats: ForwarderStats;
+  signal: AbortSignal;
+  budget?: ByteBudget;
+}
+
+function runLoop({ send, budget = new ByteBudget(1_000_000), ...input }: LoopInput): Promise<void> {
+  const forwarder = { fleetId: 'FLEET001', name: 'one', batchRecordsMax: 100, lingerMilliseconds: 0 };
+  return new DeliveryLoop({
+    ...input,
+    // A loop reads no more of it.
+    forwarder: forwarder as Forwarder,
+    budget,
+    sender: { send, close: async () => {} },
+    log: createLog('silent'),
+    deadLetter: async () => 'stored',
+    hold: new Hold(),
+  }).run();
+}
+
 it('a delivery loop in backoff releases its bytes to one that needs them, and sends the same batch again', async () => {
   const budget = new ByteBudget(4_000);
   const stop = new AbortController();
   const stats = new ForwarderStats();
-  const loop = (sender: Sender['send'], source: Source, retryMs: number): DeliveryLoop =>
-    new DeliveryLoop({
-      forwarder: {
-        fleetId: 'FLEET001',
-        name: 'one',
-        batchRecordsMax: 100,
-        lingerMilliseconds: 0,
-      } as Forwarder,
+  const loop = (send: Sender['send'], source: Source, retryMs: number): Promise<void> =>
+    runLoop({
+      send,
       source,
-      sender: { send: sender, close: async () => {} },
-      budget,
       backoff: { firstMs: retryMs, longestMs: retryMs },
       stats,
-      log: createLog('silent'),
-      deadLetter: async () => 'stored',
-      hold: new Hold(),
       signal: stop.signal,
+      budget,
     });
   const failing = new Records();
   let isMended = false;
   const failed: Outcome = { result: 'failed', reason: 'not now' };
-  const slow = loop(async () => (isMended ? { result: 'delivered' } : failed), failing, 300).run();
+  const slow = loop(async () => (isMended ? { result: 'delivered' } : failed), failing, 300);
   await expect.poll(() => stats.backingOff).toBe(1);
   const well = new Records();
-  const quick = loop(async () => ({ result: 'delivered' }), well, 10).run();
+  const quick = loop(async () => ({ result: 'delivered' }), well, 10);
   // It would else have waited until the other one is mended.
   await expect.poll(() => well.at, { timeout: 5_000 }).toBe(1);
   isMended = true;
@@ -195,3 +211,36 @@ it('a delivery loop in backoff releases its bytes to one that needs them, and se
   await Promise.all([slow, quick]);
   expect(stats).toMatchObject({ backingOff: 0, blocked: 0, counts: { delivered: 6, dead: 0 } });
 });
+
+it.each([false, true])(
+  'a record that fails alone backs off before it is a dead letter; interrupted: %s',
+  async (isInterrupted) => {
+    const stop = new AbortController();
+    const stats = new ForwarderStats();
+    const source = new Records();
+    const budget = new ByteBudget(5_000);
+    const alone: number[] = [];
+    const send: Sender['send'] = async (records) => {
+      const isPoisoned = records.some(({ position }) => position === 1);
+      const isAlone = isPoisoned && records.length === 1;
+      if (isAlone) alone.push(performance.now());
+      // Another loop needs the bytes meanwhile.
+      if (isAlone && alone.length === 3 && isInterrupted) void budget.freed('OTHER001', 4_000, stop.signal);
+      return isPoisoned
+        ? { result: 'failed', reason: 'status 500', isAnswer: true }
+        : { result: 'delivered' };
+    };
+    const backoff = { firstMs: 20, longestMs: 10_000 };
+    const run = runLoop({ send, source, backoff, stats, signal: stop.signal, budget });
+    await expect.poll(() => source.at, { timeout: 10_000 }).toBe(1);
+    stop.abort();
+    await run;
+    expect(stats.counts.dead).toBe(1);
+    // Once in the bisection, which is done again after an interruption, and four times more.
+    expect(alone).toHaveLength(isInterrupted ? 6 : 5);
+    if (isInterrupted) return;
+    const waits = alone.slice(1).map((atMs, i) => atMs - (alone[i] ?? 0));
+    // A wait is at least half of what it doubles to.
+    for (const [i, wait] of waits.entries()) expect(wait).toBeGreaterThan(10 * 2 ** i - 2);
+  },
+);

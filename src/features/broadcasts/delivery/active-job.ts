@@ -1,4 +1,4 @@
-import { Mutex, yieldToEventLoop } from '../../../core/async.ts';
+import { Mutex, sleep, yieldToEventLoop } from '../../../core/async.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { JobKey } from '../tables.ts';
 import type { Delivered, Job, JobProgress } from './job.ts';
@@ -95,6 +95,9 @@ class ListWalk implements DeviceWalk {
 }
 
 const countPageSize = 1_000;
+/** Backoff after a chunk that failed: doubles with each further one. */
+const retryMsMin = 1_000;
+const retryMsMax = 8_000;
 
 /** In-memory state of a broadcast that has not ended. */
 export class ActiveJob {
@@ -109,6 +112,9 @@ export class ActiveJob {
   turn: Promise<void> = Promise.resolve();
   /** Same as in `progress`, but set as soon as a chunk is interrupted. */
   partial: Delivered | undefined;
+  /** Chunks that failed in a row. */
+  failures = 0;
+  #isBackingOff = false;
   #walk: DeviceWalk | undefined;
   #holds = 0;
   readonly #changes = new Mutex();
@@ -123,7 +129,15 @@ export class ActiveJob {
   }
 
   get isReady(): boolean {
-    return this.progress.state === 'running' && this.#holds === 0;
+    return this.progress.state === 'running' && this.#holds === 0 && !this.#isBackingOff;
+  }
+
+  /** Is not ready for a while. */
+  async backOff(signal: AbortSignal): Promise<void> {
+    this.#isBackingOff = true;
+    await sleep(Math.min(retryMsMax, retryMsMin * 2 ** this.failures), signal);
+    this.failures += 1;
+    this.#isBackingOff = false;
   }
 
   /** Runs changes one at a time, while nothing is sent. */

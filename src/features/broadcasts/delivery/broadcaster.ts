@@ -1,4 +1,4 @@
-import { SingleFlight, sleep } from '../../../core/async.ts';
+import { SingleFlight } from '../../../core/async.ts';
 import { ApiError } from '../../../core/errors.ts';
 import { FairShare } from '../../../core/fair-share.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
@@ -84,8 +84,6 @@ export interface BroadcasterOptions {
 const upkeepMs = 60_000;
 /** Broadcasts looked up per read of a shard. */
 const prunedPageMax = 100;
-/** Delay before retrying a failed write. */
-const retryMs = 1_000;
 
 /**
  * Sends broadcasts in turns, one chunk of devices by id at a time, and saves the progress after each. The shards
@@ -235,13 +233,18 @@ export class Broadcaster {
         });
         continue;
       }
-      active.turn = this.#sendChunk(active).catch(async (error: unknown) => {
+      active.turn = this.#sendChunk(active).catch((error: unknown) => {
         active.rewind();
         logFailure(this.#options.log, error, 'broadcast delivery failed; retrying');
-        await sleep(retryMs);
+        this.#backOff(active);
       });
       await active.turn;
     }
+  }
+
+  /** Leaves its turns to the others for a while. */
+  #backOff(active: ActiveJob): void {
+    void active.backOff(this.#stopping.signal).then(() => this.#wake());
   }
 
   async #sendChunk(active: ActiveJob): Promise<void> {
@@ -266,9 +269,11 @@ export class Broadcaster {
     if (!delivered.isWhole) {
       active.partial = mostProgress(delivered, active.partial);
       active.rewind();
+      if (shouldContinue()) this.#backOff(active);
       return;
     }
     await this.#save(active, { after: last }, delivered);
+    active.failures = 0;
   }
 
   async #save(active: ActiveJob, change: Partial<JobProgress>, delivered?: Delivered): Promise<void> {

@@ -56,8 +56,9 @@ export interface DeliveryOptions {
   log: Log;
 }
 
-const retryMsMin = 100;
-const retryMsMax = 5_000;
+const retryMs = 100;
+/** Attempts at a batch whose shard is full or away, before the broadcast gives up its turn for others. */
+const attemptsMax = 4;
 /** Attempts at a device for which its shard fails without being full, so that the others do not wait for it. */
 const failuresMax = 3;
 
@@ -72,7 +73,10 @@ export class BroadcastDelivery {
     this.#options = options;
   }
 
-  /** Calls `shouldContinue` before each batch and each retry of one. */
+  /**
+   * Calls `shouldContinue` before each batch and each retry of one. Not whole although it should continue: a shard takes
+   * none at present.
+   */
   async send(
     fleetId: string,
     id: Uint8Array,
@@ -96,7 +100,10 @@ export class BroadcastDelivery {
         for (let start = 0; start < devices.length && shouldContinue(); start += batchSize) {
           const batch = devices.slice(start, start + batchSize);
           await this.#options.rate.take(batch.length);
-          await this.#sendBatch(shard, { broadcast: id, devices: batch, mail }, shouldContinue, delivered);
+          const broadcast = { broadcast: id, devices: batch, mail };
+          if (!(await this.#sendBatch(shard, broadcast, shouldContinue, delivered)))
+            delivered.isWhole = false;
+          if (!delivered.isWhole) return;
         }
       }),
     );
@@ -119,39 +126,51 @@ export class BroadcastDelivery {
     };
   }
 
+  /** Returns false if the shard takes none at present, or it was told to end before. */
   async #sendBatch(
     shard: Shard,
     batch: Broadcast,
     shouldContinue: () => boolean,
     delivered: Delivered,
-  ): Promise<void> {
+  ): Promise<boolean> {
     let failures = 0;
-    for (let waitMs = retryMsMin; shouldContinue(); waitMs = Math.min(2 * waitMs, retryMsMax)) {
+    for (let attempt = 0; attempt < attemptsMax && shouldContinue(); attempt += 1) {
       try {
         const { queued, refused } = await shard.mail.broadcast(batch);
         delivered.queued += queued;
         for (const { device, reason } of refused) {
           delivered.refused.push({ deviceId: deviceIdOf(device), reason });
         }
-        return;
+        return true;
       } catch (error) {
         const isFull = isUnavailable(error);
-        if (!isFull && batch.devices.length > 1) {
-          for (const device of batch.devices) {
-            await this.#sendBatch(shard, { ...batch, devices: [device] }, shouldContinue, delivered);
-          }
-          return;
-        }
+        if (!isFull && batch.devices.length > 1)
+          return this.#sendEach(shard, batch, shouldContinue, delivered);
         if (!isFull) failures += 1;
         if (failures === failuresMax) {
           const [device] = batch.devices;
           const deviceId = device === undefined ? '' : deviceIdOf(device);
           this.#options.log.error({ err: error, device: deviceId }, 'broadcast mail failed; device skipped');
           delivered.refused.push({ deviceId, reason: 'not_stored' });
-          return;
+          return true;
         }
-        await sleep(waitMs);
+        await sleep(retryMs * 2 ** attempt);
       }
     }
+    return false;
+  }
+
+  /** Finds the device that a batch fails for. */
+  async #sendEach(
+    shard: Shard,
+    batch: Broadcast,
+    shouldContinue: () => boolean,
+    delivered: Delivered,
+  ): Promise<boolean> {
+    for (const device of batch.devices) {
+      const isDone = await this.#sendBatch(shard, { ...batch, devices: [device] }, shouldContinue, delivered);
+      if (!isDone) return false;
+    }
+    return true;
   }
 }

@@ -129,7 +129,7 @@ export interface DeliveryLoopOptions {
 
 /**
  * Attempts with the same error, while another record is accepted, before a batch is bisected; and those of a single
- * record before it becomes a dead letter. Half a minute with the backoff between them, so that a short fault of the
+ * record before it becomes a dead letter. Half a minute in all with the backoff between them, so that a short fault of the
  * receiver costs no record.
  */
 const sameErrorsMax = 5;
@@ -152,6 +152,8 @@ export class DeliveryLoop {
   #resumeAtMs = 0;
   /** Size of a batch that was released in backoff, to read the same batch again. */
   #retryRecords: number | undefined;
+  /** Record that is retried alone, and how often it failed alone. */
+  #alone: { id: Uint8Array; reason: string; attempts: number } | undefined;
 
   constructor(options: DeliveryLoopOptions) {
     this.#options = options;
@@ -255,10 +257,20 @@ export class DeliveryLoop {
     });
   }
 
-  /** Retries a record alone; dead-letters it if another record is accepted right after the last failure. */
+  /**
+   * Retries a record alone, in backoff as a batch is; dead-letters it if another record is accepted right after the
+   * last failure. The attempts count on when the batch had to be released in between.
+   */
   async #retryAlone(record: StoredRecord, reason: string): Promise<boolean> {
     const { sender, stats, signal } = this.#options;
-    for (let attempt = 1; attempt < sameErrorsMax; attempt += 1) {
+    const known = this.#alone;
+    const isKnown = known?.reason === reason && record.id.equals(known.id);
+    const alone = isKnown ? known : { id: Buffer.from(record.id), reason, attempts: 1 };
+    // Others are accepted, so its own backoff begins anew.
+    if (!isKnown) this.#failures = 0;
+    this.#alone = alone;
+    for (; alone.attempts < sameErrorsMax; alone.attempts += 1) {
+      if (!(await this.#backOff(undefined))) return false;
       const outcome = await this.#send([record]);
       if (outcome === undefined) return false;
       if (outcome.result === 'delivered') return true;
