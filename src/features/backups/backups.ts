@@ -10,7 +10,7 @@ import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { recordsFile } from '../../storage/lmdb/environment/database-file.ts';
 import { writeDurable } from '../../storage/lmdb/environment/durable.ts';
 import { backupName } from '../../storage/lmdb/environment/older-backups.ts';
-import { unfitFor } from './backup-place.ts';
+import { realPathOf, unfitFor } from './backup-place.ts';
 import type { BackupMessage, BackupTask } from './backup-process.ts';
 import type { BackupConfig } from './config.ts';
 
@@ -75,21 +75,7 @@ export class BackupRunner implements Backups {
     if (this.#process !== undefined) throw new ApiError('backup_running');
     const startedAtMs = Date.now();
     const folder = named ?? join(this.#folder, backupName(startedAtMs));
-    const inside = relative(this.#source.path, folder);
-    if (inside === '' || !inside.startsWith('..')) {
-      throw new ApiError('unusable_folder', {
-        msg: 'The backup folder is inside the data folder. Choose one outside of it.',
-      });
-    }
-    const unfit = unfitFor(folder, this.#folder);
-    if (unfit !== undefined) throw new ApiError('unusable_folder', { msg: unfit });
-    try {
-      makeEmptyFolder(folder);
-    } catch (error) {
-      throw new ApiError('unusable_folder', {
-        msg: `The backup folder cannot be used: ${(error as Error).message}.`,
-      });
-    }
+    const target = this.#emptyFolderAt(folder);
     this.#backup = {
       folder,
       state: 'running',
@@ -102,7 +88,7 @@ export class BackupRunner implements Backups {
     };
     this.#run({
       source: this.#source,
-      target: folder,
+      target,
       isTimed: named === undefined,
       ...(keep !== undefined && { keep: { id: this.#id, count: keep } }),
     });
@@ -126,6 +112,22 @@ export class BackupRunner implements Backups {
   /** Aborts a backup under way. It has no backup.json, so it is never taken for a complete one. */
   close(): void {
     this.#process?.kill('SIGKILL');
+  }
+
+  /** Returns the folder's real path. @throws ApiError unusable_folder. */
+  #emptyFolderAt(folder: string): string {
+    let unfit: string | undefined;
+    try {
+      const target = realPathOf(folder);
+      unfit = unfitFor(target, realPathOf(this.#source.path), this.#folder);
+      if (unfit === undefined) {
+        makeEmptyFolder(target);
+        return target;
+      }
+    } catch (error) {
+      unfit = `The backup folder cannot be used: ${(error as Error).message}.`;
+    }
+    throw new ApiError('unusable_folder', { msg: unfit });
   }
 
   #run(task: BackupTask): void {

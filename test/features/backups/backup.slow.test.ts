@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -163,6 +165,13 @@ it('a backup has a folder of its own, and there is one at a time', async () => {
   expect(refused).toMatchObject({ status: 1, stderr: expect.stringMatching(/is not empty/) });
   expect(readdirSync(taken)).toEqual(['letters.txt']);
   expect(await start(join(taken, 'letters.txt'))).toMatchObject({ status: 409 });
+  // By way of a link, and in a name that only begins like the folder above.
+  symlinkSync(server.report.data, join(folder, 'link'));
+  for (const path of [join(folder, 'link', 'backup'), join(server.report.data, '..backup')]) {
+    expect(await start(path)).toMatchObject({ status: 409, body: { msg: expect.stringMatching(/inside/) } });
+  }
+  // Where nothing can be made, the main thread must not try for ever.
+  expect(await start('/proc/self/x')).toMatchObject({ status: 409, body: { error: 'unusable_folder' } });
 
   const [one, two] = await Promise.all([start(join(folder, 'one')), start(join(folder, 'two'))]);
   expect(one).toMatchObject({ status: 202, body: { state: 'running' } });
@@ -193,7 +202,34 @@ it('a backup that was cut off, is not whole or has decayed is not restored; nor 
   truncateSync(file, 8_192);
   expect(await restore()).toMatch(/is not whole: shards\/0\/data.mdb has 8192 of/);
   writeFileSync(file, bytes);
-  rmSync(join(backup, 'backup.json'));
+
+  // What is no file of its own is not read: it may have no end, or be another's.
+  const aside = join(folder, 'aside');
+  mkdirSync(aside);
+  writeFileSync(join(aside, 'data.mdb'), bytes);
+  const manifest = join(backup, 'backup.json');
+  const written = readFileSync(manifest, 'utf8');
+  const make = { link: () => symlinkSync('/dev/zero', file), pipe: () => execFileSync('mkfifo', [file]) };
+  for (const kind of ['link', 'pipe'] as const) {
+    rmSync(file);
+    make[kind]();
+    expect(await restore()).toMatch(/shards\/0\/data.mdb is not a regular file/);
+    expect(existsSync(join(folder, 'nowhere', 'shards'))).toBe(false);
+  }
+  rmSync(join(backup, 'shards', '0'), { recursive: true });
+  symlinkSync(aside, join(backup, 'shards', '0'));
+  expect(await restore()).toMatch(/shards\/0\/data.mdb is not a regular file/);
+  rmSync(join(backup, 'shards', '0'));
+  mkdirSync(join(backup, 'shards', '0'));
+  writeFileSync(file, bytes);
+  const unfinished = JSON.parse(written);
+  unfinished.manifest.complete = false;
+  writeFileSync(manifest, JSON.stringify(unfinished));
+  expect(await restore()).toMatch(/first start/);
+  rmSync(manifest);
+  execFileSync('mkfifo', [manifest]);
+  expect(await restore()).toMatch(/backup.json is not a regular file/);
+  rmSync(manifest);
   expect(await restore()).toMatch(/not a complete backup|is not whole/);
 }, 180_000);
 

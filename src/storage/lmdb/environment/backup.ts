@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import {
+  createReadStream,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  type ReadStream,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+} from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -49,8 +58,15 @@ export function isBackup(folder: string): boolean {
 
 /** @throws Error if the folder is not empty or cannot be created. */
 export function makeEmptyFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   if (readdirSync(folder).length > 0) throw new Error(`${folder} is not empty`);
+}
+
+/** Makes a folder with its parents, one by one: `mkdirSync` with `recursive` never returns from below /proc. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  mkdirSync(folder, { mode: 0o700 });
 }
 
 /** All environments, in copying order. */
@@ -80,7 +96,7 @@ export async function takeBackup(source: BackupSource, target: string): Promise<
     const copy = join(target, path);
     mkdirSync(dirname(copy), { recursive: true, mode: 0o700 });
     await copyEnvironment(folder, dirname(copy), source.mapBytesMax);
-    files.push({ path, ...(await digestOf(copy)) });
+    files.push({ path, ...(await digestOf(createReadStream(copy, { highWaterMark: 1024 * 1024 }))) });
   }
   await sync(target, files);
   const backup: BackupManifest = { manifest, takenAt: new Date().toISOString(), files };
@@ -91,6 +107,7 @@ export async function takeBackup(source: BackupSource, target: string): Promise<
 /** @throws OperatorError if it is incomplete, or of a newer format. */
 export function readBackup(folder: string): BackupManifest {
   let backup: BackupManifest;
+  plainSizeOf(folder, backupFile);
   try {
     backup = JSON.parse(readFileSync(join(folder, backupFile), 'utf8')) as BackupManifest;
     if (!Number.isInteger(backup.manifest.format) || !isWhole(backup)) {
@@ -103,8 +120,13 @@ export function readBackup(folder: string): BackupManifest {
     throw new OperatorError(`${join(folder, backupFile)} is damaged or unreadable. Use another backup.`);
   }
   refuseNewer(`The backup ${folder}`, backup.manifest, 'Use that version or a newer one.');
+  if (!backup.manifest.complete) {
+    throw new OperatorError(
+      `The backup ${folder} is of a server that had not completed its first start: a start would empty it. Use another.`,
+    );
+  }
   for (const { path, bytes } of backup.files) {
-    const size = statSync(join(folder, path), { throwIfNoEntry: false })?.size;
+    const size = plainSizeOf(folder, path);
     if (size === bytes) continue;
     throw new OperatorError(
       `The backup ${folder} is not whole: ${path} ${size === undefined ? 'is missing' : `has ${size} of ${bytes} bytes`}. Use another.`,
@@ -115,7 +137,25 @@ export function readBackup(folder: string): BackupManifest {
 
 /** Whether a file of a backup still matches its digest. */
 export async function isUnchanged(folder: string, file: BackupFile): Promise<boolean> {
-  return (await digestOf(join(folder, file.path))).sha256 === file.sha256;
+  return (await digestOf(contentOf(folder, file))).sha256 === file.sha256;
+}
+
+/**
+ * Returns the size of a backup's file; undefined if it is missing. A backup may come from anywhere: a link leads to
+ * files that are not its own, a pipe or a device has no end.
+ * @throws OperatorError if it is not a regular file, or behind a link.
+ */
+function plainSizeOf(folder: string, path: string): number | undefined {
+  const file = join(folder, path);
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  if (found.isFile() && realpathSync(file) === join(realpathSync(folder), path)) return found.size;
+  throw new OperatorError(`The backup ${folder} is not whole: ${path} is not a regular file. Use another.`);
+}
+
+/** Reads a backup's file to the size that its manifest says, whatever has become of it since that was compared. */
+function contentOf(folder: string, { path, bytes }: BackupFile): ReadStream {
+  return createReadStream(join(folder, path), { highWaterMark: 1024 * 1024, end: bytes - 1 });
 }
 
 /**
@@ -130,14 +170,14 @@ export async function restoreBackup(
   onBytes: (bytes: number) => void,
   change: () => Promise<void> = async () => {},
 ): Promise<void> {
-  for (const { path, sha256 } of backup.files) {
+  for (const file of backup.files) {
+    const { path, sha256 } = file;
     const copy = join(target, path);
     mkdirSync(dirname(copy), { recursive: true, mode: 0o700 });
     const digest = createHash('sha256');
-    const source = createReadStream(join(folder, path), { highWaterMark: 1024 * 1024 });
     const handle = await openFile(copy, 'wx', 0o600);
     await pipeline(
-      source,
+      contentOf(folder, file),
       async function* (chunks: AsyncIterable<Buffer>) {
         for await (const chunk of chunks) {
           digest.update(chunk);
@@ -185,10 +225,10 @@ async function sync(folder: string, files: readonly BackupFile[]): Promise<void>
   syncPath(dirname(folder));
 }
 
-async function digestOf(file: string): Promise<{ bytes: number; sha256: string }> {
+async function digestOf(content: ReadStream): Promise<{ bytes: number; sha256: string }> {
   const digest = createHash('sha256');
   let bytes = 0;
-  for await (const chunk of createReadStream(file, { highWaterMark: 1024 * 1024 })) {
+  for await (const chunk of content) {
     digest.update(chunk as Buffer);
     bytes += (chunk as Buffer).length;
   }
@@ -212,7 +252,12 @@ function journalOf({ path }: BackupFile): JournalName | undefined {
 
 /** The manifest is untrusted: a path must not leave the folder. */
 function isBackupFile({ path, bytes, sha256 }: BackupFile): boolean {
-  return /^([a-z0-9-]+\/)+data\.mdb$/.test(path) && Number.isInteger(bytes) && typeof sha256 === 'string';
+  return (
+    /^([a-z0-9-]+\/)+data\.mdb$/.test(path) &&
+    Number.isInteger(bytes) &&
+    bytes > 0 &&
+    typeof sha256 === 'string'
+  );
 }
 
 function isMissing(error: unknown): boolean {
