@@ -12,9 +12,11 @@ mkdir build
 staging=$(mktemp -d)
 trap 'rm -rf "$staging"' EXIT
 
+echo "Packing build/fleetpost-$version.tgz"
 npm pack --silent --pack-destination build >/dev/null
 package=$PWD/build/fleetpost-$version.tgz
 
+echo "Installing it with Node $node and its modules"
 # Installed by the Node that will run it, so that npm takes the modules of that one.
 npm install --silent --no-save --prefix "$staging/node" "node@$node"
 node_binary=$staging/node/node_modules/node/bin/node
@@ -36,6 +38,7 @@ rm -f "$modules"/.bin/{esbuild,rollup}
 find "$modules" \( -name '*.musl.node' -o -name '*.html' -o -name '.*' -type f \) -delete
 find "$tree" -type f -exec chmod 644 {} + -o -type d -exec chmod 755 {} +
 chmod 755 "$tree/bin/fleetpost" "$tree/lib/node"
+echo "Compressing build/$name.tar.gz"
 tar --create --gzip --file "build/$name.tar.gz" --directory "$staging" --owner root --group root --sort name "$name"
 
 root=$staging/debian
@@ -57,6 +60,8 @@ chmod 644 "$root/usr/share/man/man1/fleetpost.1.gz" "$root/usr/share/doc/fleetpo
 installed=$(du --summarize --block-size 1024 "$root" | cut --fields 1)
 sed "s/@VERSION@/$version/; s/@INSTALLED@/$installed/" packaging/debian/control >"$root/DEBIAN/control"
 chmod 755 "$root"
+echo "Compressing build/fleetpost_${version}_amd64.deb, the longest step: a minute or more"
 XZ_DEFAULTS=--threads=0 dpkg-deb --root-owner-group --build -Zxz "$root" "build/fleetpost_${version}_amd64.deb" >/dev/null
 (cd build && sha256sum ./* >SHA256SUMS)
+echo 'Built three packages in build/, with their SHA256SUMS:'
 ls -l build
