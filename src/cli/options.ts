@@ -5,12 +5,33 @@ import { deviceIdPattern, fleetIdPattern } from '../core/identity.ts';
 import { type ConnectionOptions, withConnectionOptions } from './connection.ts';
 import { contextOf } from './contexts.ts';
 
+/** A deletion that wants the name typed does not take a mere yes: whoever gives the wrong one is told the other. */
+const confirmations: Readonly<Record<string, string>> = { '--yes': '--confirm', '--confirm': '--yes' };
+
+function didYouMean(suggestion: string | undefined): string {
+  return suggestion === undefined ? '' : `\n(Did you mean ${suggestion}?)`;
+}
+
 /**
  * A command that takes nothing silently. Its options take one value each, unless they collect a list: commander would
  * replace the first value by a second, and `device change --tag a --tag b --disable` would disable all of b. An unknown
  * option is named before a missing one, which most often is the same, mistyped.
  */
 export class StrictCommand extends Command {
+  constructor(name?: string) {
+    super(name);
+    // In place of commander's own, which suggests `verify` for `version`.
+    this.on('command:*', ([word = '']: string[]) => {
+      const suggestion = suggestionFor(
+        word,
+        this.commands.map((command) => command.name()),
+      );
+      this.error(`error: unknown command '${word}'${didYouMean(suggestion)}`, {
+        code: 'commander.unknownCommand',
+      });
+    });
+  }
+
   override createCommand(name?: string): Command {
     return new StrictCommand(name);
   }
@@ -22,11 +43,11 @@ export class StrictCommand extends Command {
     const isHelp = parsed.unknown.some((one) => one === '--help' || one === '-h');
     if (this.commands.length > 0 || !/^-./.test(flag) || isHelp) return parsed;
     const known = [...this.options.map(({ long }) => long ?? ''), '--help'];
-    const suggestion = suggestionFor(flag, known);
-    return this.error(
-      `error: unknown option '${flag}'${suggestion === undefined ? '' : `\n(Did you mean ${suggestion}?)`}`,
-      { code: 'commander.unknownOption' },
-    );
+    const confirmation = this.options.find(({ long }) => long !== undefined && long === confirmations[flag]);
+    const suggestion = confirmation?.flags ?? suggestionFor(flag, known);
+    return this.error(`error: unknown option '${flag}'${didYouMean(suggestion)}`, {
+      code: 'commander.unknownOption',
+    });
   }
 
   override addOption(option: Option): this {

@@ -59,6 +59,10 @@ it('a refusal names the option, the fleet and the device', async () => {
     ['mail', 'send', '--fleeet', 'GARDEN01'],
     ['mail', 'list', '--fleet', fleet.fleetId, '--device', 'pump1'],
     ['consumer', 'create', 'c', '--fleet', fleet.fleetId, '--kind', 'datapoints'],
+    ['fleet', 'delete', fleet.fleetId, '--yes'],
+    ['device', 'delete', '--all', '--confirm', 'Garden'],
+    ['device', 'crate'],
+    ['version'],
   ].map(async (args) => (await plain(args)).stderr);
   expect(await Promise.all(results)).toEqual([
     "fleetpost: option '--id <id>' argument 'GARDEN1' is invalid. It must be 8 letters or digits.\n",
@@ -70,6 +74,10 @@ it('a refusal names the option, the fleet and the device', async () => {
     "fleetpost: unknown option '--fleeet'\n(Did you mean --fleet?)\n",
     "fleetpost: option '--device <id>' argument 'pump1' is invalid. It must be 10 letters or digits.\n",
     expect.stringMatching(/^fleetpost: --kind must be one of datapoint, message, receipt\.\n$/),
+    "fleetpost: unknown option '--yes'\n(Did you mean --confirm <name>?)\n",
+    "fleetpost: unknown option '--confirm'\n(Did you mean --yes?)\n",
+    "fleetpost: unknown command 'crate'\n(Did you mean create?)\n",
+    "fleetpost: unknown command 'version'\n",
   ]);
 });
 

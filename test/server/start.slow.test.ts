@@ -199,10 +199,14 @@ it('fleetpost config shows every value with its source', async () => {
   const file = join(temporaryFolder(), 'fleetpost.json');
   writeFileSync(file, '{"mailboxMailsMax":77}');
   const environment = { FLEETPOST_LOG_LEVEL: 'warn', FLEETPOST_CONFIG: file };
-  const { stdout } = await fleetpost(['config', '--json', '--shards', '5'], environment);
+  const { stdout } = await fleetpost(
+    ['config', '--json', '--shards', '5', '--probe', '127.0.0.1:1'],
+    environment,
+  );
   const { items } = JSON.parse(stdout) as { items: { key: string; value: unknown; source: string }[] };
   const of = (key: string) => items.find((item) => item.key === key);
   expect(of('shards')).toMatchObject({ value: 5, source: 'flag' });
+  expect(of('probe')).toMatchObject({ value: '127.0.0.1:1', source: 'flag' });
   expect(of('logLevel')).toMatchObject({ value: 'warn', source: 'environment' });
   expect(of('mailboxMailsMax')).toMatchObject({ value: 77, source: 'file' });
   expect(of('bodyBytesMax')).toMatchObject({ value: 65_536, source: 'default' });

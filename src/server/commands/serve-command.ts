@@ -13,6 +13,7 @@ interface ServeFlags {
   data?: string;
   listen?: string;
   admin?: string;
+  probe?: string;
   shards?: string;
   json?: boolean;
   parent?: boolean;
@@ -27,6 +28,7 @@ export function withConfigFlags(command: Command): Command {
     .option('--data <dir>', 'data folder')
     .option('--listen <host:port>', 'address of the device API')
     .option('--admin <host:port>', 'address of the admin API')
+    .option('--probe <host:port>', 'address of health checks and metrics in plain HTTP')
     .option('--shards <n>', 'worker threads and shards');
 }
 

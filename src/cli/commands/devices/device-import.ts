@@ -94,7 +94,7 @@ export function addDeviceImport(group: Command): void {
     .option('--count <n>', 'number of devices, without a file', integerOption(1, 1_000_000))
     .requiredOption(
       '--out <file>',
-      'file for the results, with generated secrets; readable by its owner only',
+      'file for the results, with generated secrets, CSV or NDJSON as the file is, CSV with --count; readable by its owner only',
     )
     .option('--tag <tag>', 'tag for devices created with --count; repeatable', several)
     .addOption(

@@ -112,13 +112,13 @@ function addForwarderPut(group: Command): void {
         'latest',
       ]),
     )
-    .option('--batch-records <n>', 'maximum records per batch', integerOption(1, 1_000))
+    .option('--batch-records <n>', 'maximum records per batch; default: 100', integerOption(1, 1_000))
     .option(
       '--linger <milliseconds>',
-      'minimum time between two batches of a shard',
+      'minimum time between two batches of a shard; default: 0',
       integerOption(0, 60_000),
     )
-    .option('--timeout <seconds>', 'timeout of one attempt', secondsOption(1, 300))
+    .option('--timeout <seconds>', 'timeout of one attempt; default: 30', secondsOption(1, 300))
     .option('--secrets <file>', 'JSON with secret, headers, credentials or tls; - is standard input')
     .option('--ca <file>', 'certificates to trust instead of the usual ones, PEM')
     .action(put);

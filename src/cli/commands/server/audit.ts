@@ -49,11 +49,11 @@ function times({ since, until }: FilterOptions): string {
   return `${since === undefined ? '' : ` --since ${since}`}${until === undefined ? '' : ` --until ${until}`}`;
 }
 
-/** Widths of columns, by which a row fits 120 characters; `--json` and `audit export` have everything. */
+/** Widths of columns, by which a row fits 120 characters of a terminal; elsewhere each is as wide as its text. */
 const widths = { by: 12, what: 30, about: 28, refusal: 18 };
 
 function cut(text: string, width: number): string {
-  return text.length > width ? `${text.slice(0, width - 1)}…` : text;
+  return process.stdout.isTTY && text.length > width ? `${text.slice(0, width - 1)}…` : text;
 }
 
 /** Columns for people: who, what, about what, and how it ended. */
