@@ -21,6 +21,8 @@ const importMax = 1_000_000;
 export interface FleetpostOptions extends StartOptions {
   /** Anything else of the configuration. */
   config?: Partial<Config>;
+  /** With Node's inspector on a free port of loopback, by which its garbage is collected. */
+  isInspected?: boolean;
 }
 
 /** A real server process on a data folder of its own, with the fleet, the two schemas and its devices. */
@@ -31,14 +33,16 @@ export class Fleetpost implements MailServer {
   /** Set where the figures are to say which threads needed what. */
   threadClock: ThreadClock | undefined;
   readonly #environment: NodeJS.ProcessEnv;
+  readonly #isInspected: boolean;
   #process: ServerProcess | undefined;
   #url = '';
   #adminUrl = '';
   #admin: AdminClient | undefined;
 
-  private constructor(certFile: string, environment: NodeJS.ProcessEnv) {
+  private constructor(certFile: string, environment: NodeJS.ProcessEnv, isInspected: boolean) {
     this.certFile = certFile;
     this.#environment = environment;
+    this.#isInspected = isInspected;
   }
 
   static async start({ devices, ...options }: FleetpostOptions): Promise<Fleetpost> {
@@ -53,6 +57,7 @@ export class Fleetpost implements MailServer {
     shards,
     tls,
     config = {},
+    isInspected = false,
   }: Omit<FleetpostOptions, 'devices'>): Promise<Fleetpost> {
     const { certFile, keyFile } = tls ?? (await certificate());
     const values = { shards, logLevel: 'warn', tlsCertFile: certFile, tlsKeyFile: keyFile, ...config };
@@ -64,7 +69,7 @@ export class Fleetpost implements MailServer {
       environment[environmentName(key as ConfigKey)] =
         typeof value === 'object' ? JSON.stringify(value) : String(value);
     }
-    const server = new Fleetpost(certFile, environment);
+    const server = new Fleetpost(certFile, environment, isInspected);
     await server.begin();
     return server;
   }
@@ -87,6 +92,12 @@ export class Fleetpost implements MailServer {
     return (JSON.parse(readFileSync(join(this.data, 'admin.json'), 'utf8')) as { token: string }).token;
   }
 
+  /** Of a server that is inspected. */
+  get inspectorUrl(): string {
+    if (this.#process === undefined) throw new Error('the server has not been started');
+    return this.#process.inspectorUrl;
+  }
+
   processIds(): number[] {
     return this.#process ? [this.#process.pid] : [];
   }
@@ -99,7 +110,7 @@ export class Fleetpost implements MailServer {
   async begin(): Promise<void> {
     this.#process = await ServerProcess.start(
       process.execPath,
-      [mainFile, 'serve', '--json', '--no-parent'],
+      [...(this.#isInspected ? ['--inspect=127.0.0.1:0'] : []), mainFile, 'serve', '--json', '--no-parent'],
       {
         environment: { ...this.#environment, FLEETPOST_DATA: this.data },
       },

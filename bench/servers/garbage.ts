@@ -1,31 +1,19 @@
 import { once } from 'node:events';
-import { setTimeout as wait } from 'node:timers/promises';
 import { WebSocket } from 'undici';
-
-/** Where Node's inspector listens after SIGUSR1. */
-const inspector = 'http://127.0.0.1:9229/json/list';
-const openingMs = 5_000;
-const pollMs = 50;
 
 interface Message {
   id?: number;
   method?: string;
   params?: { sessionId?: string; message?: string };
-  result?: { result?: { value?: unknown } };
 }
 
 /**
  * Has a Node process collect the garbage of all its threads, through its inspector: what remains resident
  * then is in use, where the size of a heap at any other moment is chance.
- * @throws Error when the inspector cannot be had, its port being another process's, say.
  */
-export async function collectGarbage(pid: number): Promise<void> {
-  process.kill(pid, 'SIGUSR1');
-  const session = await Session.open();
+export async function collectGarbage(inspectorUrl: string): Promise<void> {
+  const session = await Session.open(inspectorUrl);
   try {
-    const { result } = await session.ask('Runtime.evaluate', { expression: 'process.pid' });
-    if (result?.result?.value !== pid)
-      throw new Error('Port 9229, of the inspector, is in use by another process.');
     await session.ask('NodeWorker.enable', { waitForDebuggerOnStart: false });
     for (const worker of [undefined, ...session.workers]) {
       await session.ask('HeapProfiler.collectGarbage', {}, worker);
@@ -48,8 +36,8 @@ class Session {
     socket.addEventListener('message', ({ data }) => this.#receive(String(data)));
   }
 
-  static async open(): Promise<Session> {
-    const socket = new WebSocket(await inspectorUrl());
+  static async open(url: string): Promise<Session> {
+    const socket = new WebSocket(url);
     await once(socket, 'open');
     return new Session(socket);
   }
@@ -82,18 +70,4 @@ class Session {
     else if (method === 'NodeWorker.receivedMessageFromWorker') this.#receive(params?.message ?? '');
     else if (id !== undefined) this.#waiting.get(id)?.(message);
   }
-}
-
-async function inspectorUrl(): Promise<string> {
-  const endMs = performance.now() + openingMs;
-  do {
-    try {
-      const [target] = (await (await fetch(inspector)).json()) as { webSocketDebuggerUrl: string }[];
-      if (target !== undefined) return target.webSocketDebuggerUrl;
-    } catch {
-      // Not listening yet.
-    }
-    await wait(pollMs);
-  } while (performance.now() < endMs);
-  throw new Error('The inspector of the server does not answer on port 9229.');
 }

@@ -1,15 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Fleetpost } from './fleetpost.ts';
 import { collectGarbage } from './garbage.ts';
 
 /** V8 lets go of code that was not used for some collections, and of pages a moment after each. */
 const collections = 5;
 const settleMs = 500;
 
-/** VmRSS of a Node process without garbage, in bytes. @throws Error of `collectGarbage`. */
-export async function residentBytes(pid: number): Promise<number> {
+/** VmRSS of an inspected server without garbage, in bytes. */
+export async function residentBytes(server: Fleetpost): Promise<number> {
+  const [pid] = server.processIds();
   for (let collection = 0; collection < collections; collection += 1) {
-    await collectGarbage(pid);
+    await collectGarbage(server.inspectorUrl);
     await wait(settleMs);
   }
   const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));

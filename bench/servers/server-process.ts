@@ -63,6 +63,13 @@ export class ServerProcess {
     return new ServerProcess(file, child, child.pid ?? Number.NaN);
   }
 
+  /** Where Node's inspector listens, of a process started with `--inspect`, which says so before anything else. */
+  get inspectorUrl(): string {
+    const url = /^Debugger listening on (ws:\S+)$/m.exec(this.#stderr)?.[1];
+    if (url === undefined) throw new Error('the process was started without --inspect');
+    return url;
+  }
+
   get isRunning(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }

@@ -49,14 +49,13 @@ async function measure(
 ): Promise<Omit<Result, 'benchmark'>[]> {
   const shards = availableParallelism();
   progress(`${streams} devices`);
-  await using server = await Fleetpost.start({ shards, devices: streams });
-  const [pid = 0] = server.processIds();
+  await using server = await Fleetpost.start({ shards, devices: streams, isInspected: true });
   await seeEveryDevice(server);
-  const bytesBefore = await residentBytes(pid);
+  const bytesBefore = await residentBytes(server);
   progress(`opening ${streams} streams`);
   const requests = server.devices.map((device) => requestText(device, { method: 'GET', path: '/v1/events' }));
   using holders = await StreamHolders.open(server, requests);
-  const bytesPerStream = ((await residentBytes(pid)) - bytesBefore) / streams;
+  const bytesPerStream = ((await residentBytes(server)) - bytesBefore) / streams;
   progress(`${ratePerSecond} mails a second`);
   const mailFigures = await announce(server, holders, rounds * seconds);
   const conditions = { shards, streams, devices: streams };
