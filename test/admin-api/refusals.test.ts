@@ -95,6 +95,22 @@ it('a refusal is the diagnosis until a request of its kind is accepted, on whate
   expect(await kind()).toBe('schema_mismatch');
 });
 
+it('a device over its rate is told of by the share that is refused, though its last request was accepted', async () => {
+  const fleet = await createFleet(server, { device_requests_per_second_max: 1 });
+  const device = await fleet.createDevice();
+  const heartbeat = async () => (await device.request('POST', '/v1/heartbeat')).status;
+  const statuses: number[] = [];
+  for (let sent = 0; sent < 20; sent += 1) statuses.push(await heartbeat());
+  while (statuses.at(-1) === 429) statuses.push(await heartbeat());
+  const limited = statuses.filter((status) => status === 429).length;
+  // Nothing is counted before the first refusal.
+  const percent = Math.floor((100 * limited) / (statuses.length - statuses.indexOf(429)));
+  const { body } = await server.admin<{ sentence: string }>('GET', `${device.adminPath}/diagnosis`);
+  expect(body).toMatchObject({ kind: 'rate_limited' });
+  expect(body.sentence).toContain(`Calls too often: ${percent} % of its requests in the last minutes`);
+  await expect.poll(() => server.stderr).toContain('device over its rate; requests refused');
+}, 60_000);
+
 it('nothing is noted of a device that does not exist', async () => {
   const fleet = await createFleet(server);
   const device = await fleet.createDevice();

@@ -83,6 +83,22 @@ const rows: [string, Partial<DiagnosisInput>, string][] = [
     'schema_mismatch: Calls, and is refused: its datapoints do not match schema climate: /celsius must be number (3 times, last 1 min ago).',
   ],
   [
+    'over its rate, though the last request was accepted',
+    {
+      refusals: [
+        {
+          ...refusal,
+          code: 'rate_limited',
+          msg: 'Too many requests.',
+          count: 1_736,
+          acceptedMs: nowMs,
+          requests: { limited: 1_736, accepted: 330 },
+        },
+      ],
+    },
+    'rate_limited: Calls too often: 84 % of its requests in the last minutes were refused, last 1 min ago. Too many requests.',
+  ],
+  [
     'refused otherwise',
     { refusals: [{ ...refusal, code: 'rate_limited', msg: 'Too many requests.' }] },
     'refused: Calls, and is refused at POST /v1/heartbeat: rate_limited, 3 times, last 1 min ago. Too many requests.',

@@ -57,3 +57,28 @@ it('a device that is refused for ever new reasons takes no more than its share, 
   expect([device, ...others].filter((one) => refusals.isKnown(one))).toEqual(others);
   expect(refusals.of(others[0] ?? device).refused[0]?.error?.path).toHaveLength(256);
 });
+
+it('what is refused for a rate is counted beside what is accepted, over threads, and logged once a minute', () => {
+  const marks = new DeviceMarks();
+  const [one, other] = [new Refusals(marks), new Refusals(marks)];
+  const limited = { route: 'POST /v1/heartbeat', code: 'rate_limited' as const, msg: 'Too many requests.' };
+  const lines: (number | undefined)[] = [];
+  for (let number = 0; number < 100; number += 1) {
+    one.note(device, limited, 1_000 + number);
+    lines.push(one.countLimited(device, 1_000 + number));
+  }
+  for (let number = 0; number < 25; number += 1) other.noteAccepted(device, limited, 2_000);
+  lines.push(one.countLimited(device, 61_001));
+  expect(lines.filter((line) => line !== undefined)).toEqual([1, 100]);
+  const requestsAt = (nowMs: number) =>
+    joinRefusals([one.of(device, nowMs), other.of(device, nowMs)])[0]?.requests;
+  expect(requestsAt(61_001)).toEqual({ limited: 101, accepted: 25 });
+  expect(requestsAt(400_000)).toEqual({ limited: 101, accepted: 25 });
+  expect(requestsAt(2_000_000)).toEqual({ limited: 0, accepted: 0 });
+  // However many devices are at their limits, the lines of a minute are bounded.
+  const others = Array.from({ length: 100 }, (_, index) =>
+    deviceKeyOf('FLEET001', String(index).padStart(10, '0')),
+  );
+  const logged = others.filter((key) => one.countLimited(key, 3_000_000) !== undefined);
+  expect(logged).toHaveLength(10);
+});

@@ -6,6 +6,7 @@ const kind = wordOf([
   'locked_out',
   'wrong_secret',
   'schema_mismatch',
+  'rate_limited',
   'refused',
   'never_seen',
   'mailbox_full',

@@ -217,7 +217,7 @@ export class Acceptance implements BodyTaker {
     const exchange = this.#exchange;
     let error = cause;
     const device = this.#device?.device;
-    noteRefusal(context.refusals, cause, { device, endpoint, input: this.#input });
+    noteRefusal(context.refusals, context.log, cause, { device, endpoint, input: this.#input });
     if (error instanceof ApiError && error.options.closeConnection) {
       exchange.refuse(error);
       return;

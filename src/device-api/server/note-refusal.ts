@@ -1,5 +1,12 @@
 import { ApiError } from '../../core/errors.ts';
-import { type DeviceKey, deviceKeyOf, schemaNamePattern } from '../../core/identity.ts';
+import {
+  type DeviceKey,
+  deviceIdOf,
+  deviceKeyOf,
+  fleetIdOf,
+  schemaNamePattern,
+} from '../../core/identity.ts';
+import type { Log } from '../../core/telemetry/log.ts';
 import type { Refusals, RefusedRequest } from '../../domain/devices/refusals.ts';
 import type { Endpoint, OpenEndpoint, RequestInput } from './endpoint.ts';
 
@@ -14,10 +21,17 @@ export interface RefusedInput {
  * Notes why a device was refused, so that an operator can be told. Only of devices that exist: anybody can make up the
  * ids of others, and a lockout comes before they are looked up.
  */
-export function noteRefusal(refusals: Refusals, error: unknown, refused: RefusedInput): void {
+export function noteRefusal(refusals: Refusals, log: Log, error: unknown, refused: RefusedInput): void {
   if (!(error instanceof ApiError)) return;
   const device = refused.device ?? namedDevice(refusals, error, refused.input);
-  if (device !== undefined) refusals.note(device, describe(error, refused));
+  if (device === undefined) return;
+  refusals.note(device, describe(error, refused));
+  // Without credentials it is a lockout, which whoever calls in its name may have caused.
+  if (error.code !== 'rate_limited' || refused.device === undefined) return;
+  const count = refusals.countLimited(device);
+  if (count === undefined) return;
+  const of = { fleet: fleetIdOf(device), device: deviceIdOf(device) };
+  log.warn({ ...of, count, limit: error.message }, 'device over its rate; requests refused');
 }
 
 /** Notes that a request was accepted, if anything was refused to its device: so what was is told from what is. */

@@ -19,6 +19,7 @@ export const diagnosisKinds = [
   'locked_out',
   'wrong_secret',
   'schema_mismatch',
+  'rate_limited',
   'refused',
   'never_seen',
   'mailbox_full',
@@ -81,6 +82,7 @@ const rules: readonly [DiagnosisKind, Rule][] = [
   ['locked_out', lockedOut],
   ['wrong_secret', wrongSecret],
   ['schema_mismatch', schemaMismatch],
+  ['rate_limited', rateLimited],
   ['refused', otherRefusal],
   ['never_seen', neverSeen],
   ['mailbox_full', mailboxFull],
@@ -115,11 +117,28 @@ function schemaMismatch({ refusals, nowMs }: DiagnosisInput): string | undefined
   return `Calls, and is refused: its ${kind} do not match schema ${name}${where} (${times(count)}, last ${ago(lastMs, nowMs)}).`;
 }
 
+/** Of requests refused for a rate, the share that is no coincidence, and for how long it says what is wrong now. */
+const limitedShareMin = 0.1;
+const limitedRecentMs = 600_000;
+
+/** Whatever was accepted since: behind a refusal for a rate the next request is always taken. */
+function rateLimited({ refusals, nowMs }: DiagnosisInput): string | undefined {
+  const refusal = refusals.find(({ code }) => code === 'rate_limited');
+  if (refusal?.requests === undefined || nowMs - refusal.lastMs > limitedRecentMs) return undefined;
+  const { limited, accepted } = refusal.requests;
+  const share = limited / (limited + accepted);
+  if (limited === 0 || share < limitedShareMin) return undefined;
+  const percent = Math.floor(100 * share);
+  return `Calls too often: ${percent} % of its requests in the last minutes were refused, last ${ago(refusal.lastMs, nowMs)}. ${plainText(refusal.msg)}`;
+}
+
 /** Codes that have a rule of their own, or are of senders of mail. */
 const explained: readonly string[] = ['schema_mismatch', 'unauthorized', 'mailbox_full', 'limit_reached'];
 
-function otherRefusal({ refusals, nowMs }: DiagnosisInput): string | undefined {
-  const refusal = current(refusals, nowMs).find(({ code }) => !explained.includes(code));
+function otherRefusal(input: DiagnosisInput): string | undefined {
+  const { refusals, nowMs } = input;
+  const known = rateLimited(input) === undefined ? explained : [...explained, 'rate_limited'];
+  const refusal = current(refusals, nowMs).find(({ code }) => !known.includes(code));
   if (refusal === undefined) return undefined;
   const { route, code, msg, count, lastMs } = refusal;
   return `Calls, and is refused at ${route}: ${code}, ${times(count)}, last ${ago(lastMs, nowMs)}. ${plainText(msg)}`;

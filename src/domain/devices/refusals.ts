@@ -1,6 +1,7 @@
 import type { CredentialDetail, ErrorCode, FieldError } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import { DeviceMarks } from './device-marks.ts';
+import { LimitedRequests, type RequestCounts, sumOfCounts } from './limited-requests.ts';
 
 /** Maximum devices that one thread remembers; beyond, the one refused longest ago is forgotten. */
 const devicesMax = 4_096;
@@ -30,6 +31,8 @@ export interface Refusal extends RefusedRequest {
   lastMs: number;
   /** When a request of the same route and name was accepted last, if one was since the first refusal. */
   acceptedMs?: number | undefined;
+  /** All requests of the device in the last minutes, of a refusal for its rate. */
+  requests?: RequestCounts | undefined;
 }
 
 /** Accepted requests of a device that was refused before: of which kind, and when the last one was. */
@@ -41,6 +44,7 @@ export interface AcceptedRequests extends Pick<RefusedRequest, 'route' | 'name'>
 export interface SeenRequests {
   refused: Refusal[];
   accepted: AcceptedRequests[];
+  requests: RequestCounts;
 }
 
 /** The refusals of all threads of this node. */
@@ -61,6 +65,7 @@ export class Refusals {
   /** Of devices that any thread has refused something: the one accepted last comes last. */
   readonly #accepted = new Map<DeviceKey, Map<string, AcceptedRequests>>();
   readonly #marks: DeviceMarks;
+  readonly #limited = new LimitedRequests();
 
   /** `marks` has the devices that any thread has refused something. */
   constructor(marks = new DeviceMarks()) {
@@ -90,6 +95,14 @@ export class Refusals {
     if (dropped !== undefined) this.#marks.remove(dropped);
   }
 
+  /**
+   * Counts a request of an authenticated device that was over a rate. Returns how many there were since the device was
+   * logged last, if it is to be logged now.
+   */
+  countLimited(device: DeviceKey, nowMs = Date.now()): number | undefined {
+    return this.#limited.refused(device, nowMs);
+  }
+
   /** Whether it is worth to note what is accepted of the device. */
   wasRefused(device: DeviceKey): boolean {
     return this.#marks.has(device);
@@ -101,6 +114,7 @@ export class Refusals {
     { route, name }: Pick<RefusedRequest, 'route' | 'name'>,
     nowMs = Date.now(),
   ): void {
+    this.#limited.accepted(device, nowMs);
     const own = this.#accepted.get(device) ?? new Map<string, AcceptedRequests>();
     const kind = kindOf({ route, name });
     own.delete(kind);
@@ -111,8 +125,9 @@ export class Refusals {
     if (this.#accepted.size > devicesMax) dropFirst(this.#accepted);
   }
 
-  of(device: DeviceKey): SeenRequests {
+  of(device: DeviceKey, nowMs = Date.now()): SeenRequests {
     return {
+      requests: this.#limited.of(device, nowMs),
       refused: [...(this.#devices.get(device)?.values() ?? [])],
       accepted: [...(this.#accepted.get(device)?.values() ?? [])],
     };
@@ -136,6 +151,7 @@ export function joinRefusals(seen: readonly SeenRequests[]): Refusal[] {
     const kind = kindOf(accepted);
     acceptedMs.set(kind, Math.max(accepted.lastMs, acceptedMs.get(kind) ?? 0));
   }
+  const requests = sumOfCounts(seen.map((one) => one.requests));
   const joined = new Map<string, Refusal>();
   for (const refusal of seen.flatMap(({ refused }) => refused)) {
     const { route, code, detail, name, error } = refusal;
@@ -148,6 +164,7 @@ export function joinRefusals(seen: readonly SeenRequests[]): Refusal[] {
       count: newer.count + (older?.count ?? 0),
       firstMs: Math.min(newer.firstMs, older?.firstMs ?? newer.firstMs),
       acceptedMs: acceptedMs.get(kindOf(refusal)),
+      ...(code === 'rate_limited' && { requests }),
     });
   }
   return [...joined.values()].sort((a, b) => b.lastMs - a.lastMs);
