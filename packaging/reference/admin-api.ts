@@ -109,9 +109,20 @@ function itemOf({ properties = {} }: Schema): Schema | undefined {
   return Object.keys(properties).sort().join() === 'items,next' ? properties.items?.items : undefined;
 }
 
+/** The scope that a request's token must have, or `any`; undefined if it needs no token. */
+function scopeOf({ security = [] }: Operation): string | undefined {
+  const [scopes] = security.map(({ token }) => token ?? []);
+  return scopes && (scopes[0] ?? 'any');
+}
+
+function accessTo(operation: Operation): string {
+  const scope = scopeOf(operation);
+  if (scope === undefined) return 'no token needed';
+  return scope === 'any' ? 'a token of any scope' : `scope ${code(scope)}`;
+}
+
 function describe({ method, path, operation }: Route, described: Described): Lines {
   const name = code(`${method} ${path}`);
-  const [scope] = operation.security?.[0]?.token ?? [];
   const parameters = (operation.parameters ?? [])
     .filter((parameter) => parameter.in !== 'path')
     .map((parameter) => [
@@ -124,7 +135,7 @@ function describe({ method, path, operation }: Route, described: Described): Lin
   return [
     `## ${operation.summary}`,
     '',
-    `${name}, ${scope === undefined ? 'no token needed' : `scope ${code(scope)}`}. ${operation.description ?? ''}`.trimEnd(),
+    `${name}, ${accessTo(operation)}. ${operation.description ?? ''}`.trimEnd(),
     '',
     ...table(['Parameter', 'Type', 'Present', 'What it is'], parameters),
     ...documentLines('Body', operation.requestBody?.content, name, described),
@@ -160,7 +171,7 @@ export async function adminApiPages(): Promise<Map<string, string>> {
     const rows = own.map(({ method, path, operation }) => [
       code(`${method} ${path.replace('/admin/v1', '')}`),
       operation.summary ?? '',
-      operation.security?.[0]?.token?.[0] ?? '',
+      scopeOf(operation) ?? '',
     ]);
     index.push(
       `## [${name.replace('-', ' ')}](admin-api/${name}.md)`,

@@ -1,5 +1,4 @@
 import { isIP, isIPv6 } from 'node:net';
-import { OperatorError } from './errors.ts';
 
 /** ::ffff:0:0/96: how a dual-stack socket shows IPv4 addresses. */
 const mappedPrefix = Buffer.from('00000000000000000000ffff', 'hex');
@@ -73,9 +72,7 @@ export interface HostPort {
 /** Splits a validated `HOST:PORT`, removing brackets around IPv6. */
 export function parseHostPort(text: string): HostPort {
   const colon = text.lastIndexOf(':');
-  const port = Number(text.slice(colon + 1));
-  if (port > 65_535) throw new OperatorError(`Configuration: port ${port} is out of range. Use 0 to 65535.`);
-  return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port };
+  return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(text.slice(colon + 1)) };
 }
 
 /** Whether only this machine can reach the address. */

@@ -16,8 +16,10 @@ const sessionMs = 12 * 3_600_000;
 const sessionIdleMs = 3_600_000;
 /** Use within this time of the last write of its idle time is not written: one write in ten minutes at most. */
 const renewalMs = 600_000;
-/** Maximum sessions at a time. */
+/** Maximum sessions at a time, */
 const sessionsMax = 1_000;
+/** and of one token, so that none takes those of all others: a further one ends the least recently used. */
+const sessionsPerTokenMax = 20;
 
 /** A token of the admin API, without its secret. */
 export interface Token {
@@ -168,7 +170,7 @@ export class Tokens {
   }
 
   /**
-   * Creates a token for a session of the console, and removes those that have ended.
+   * Creates a token for a session of the console, and removes those that have ended. Returns the ids of those it ended.
    * @throws ApiError invalid_token if the parent was revoked meanwhile; limit_reached.
    */
   createSession({
@@ -177,11 +179,13 @@ export class Tokens {
   }: Pick<Token, 'name' | 'scopes' | 'fleetId'> & { parent: Token | null }): Promise<{
     token: Token;
     secret: string;
+    ended: string[];
   }> {
     return this.#changes.run(async () => {
       if (parent !== null && this.byId(parent.id) === undefined) throw new ApiError('invalid_token');
       const sessions = this.list().filter(({ session }) => session !== null);
-      const ended = sessions.filter(isExpired);
+      const surplus = this.#leastUsed(this.#sessionsOf(parent?.id ?? null).filter((one) => !isExpired(one)));
+      const ended = [...sessions.filter(isExpired), ...surplus];
       if (sessions.length - ended.length >= sessionsMax) {
         const msg = `Too many sessions of the console: ${sessionsMax}. Revoke some tokens of the kind session.`;
         throw new ApiError('limit_reached', { msg });
@@ -189,7 +193,8 @@ export class Tokens {
       const createdAtMs = Date.now();
       const expiresAtMs = Math.min(createdAtMs + sessionMs, parent?.expiresAtMs ?? Number.POSITIVE_INFINITY);
       const session = { parentId: parent?.id ?? null, idleAtMs: createdAtMs + sessionIdleMs };
-      return this.#add({ ...description, createdAtMs, expiresAtMs, session }, ended);
+      const made = await this.#add({ ...description, createdAtMs, expiresAtMs, session }, ended);
+      return { ...made, ended: surplus.map(({ id }) => id) };
     });
   }
 
@@ -216,6 +221,14 @@ export class Tokens {
 
   #sessionsOf(parentId: string | null): Token[] {
     return this.list().filter(({ session }) => session !== null && session.parentId === parentId);
+  }
+
+  /** Those that have to end before a token has another session. */
+  #leastUsed(sessions: readonly Token[]): Token[] {
+    const usedMs = ({ id, session }: Token): number =>
+      Math.max(this.#lastUsedMs.get(id) ?? 0, (session?.idleAtMs ?? 0) - sessionIdleMs);
+    const byUse = [...sessions].sort((a, b) => usedMs(a) - usedMs(b));
+    return byUse.slice(0, Math.max(0, sessions.length + 1 - sessionsPerTokenMax));
   }
 
   async #add(

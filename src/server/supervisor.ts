@@ -11,8 +11,17 @@ export interface ReadyMessage {
 
 /** Uptime below which a crash counts as a crash at start. */
 const shortLifeMs = 5_000;
-/** Backoff before the restart after so many crashes at start in a row; after one more, the parent gives up. */
-const restartDelaysMs = [0, 100, 200, 400, 800];
+/** Backoff before the second restart in a row; it doubles with each. */
+const restartMs = 100;
+const restartMsMax = 60_000;
+
+/**
+ * Backoff before the restart after so many crashes at start in a row. It never ends: a crash that can be repeated from
+ * outside must not be final.
+ */
+export function restartDelayMs(crashes: number): number {
+  return crashes < 2 ? 0 : Math.min(restartMs * 2 ** (crashes - 2), restartMsMax);
+}
 
 /**
  * The process that an operator starts. An uncaught error in any thread ends the server's process, and so does the
@@ -84,15 +93,13 @@ class Parent {
     }
     const reason = `the server process ended with ${signal ?? `status ${status}`}`;
     if (this.#isReady && performance.now() - this.#readyAtMs >= shortLifeMs) this.#crashes = 0;
-    const delayMs = restartDelaysMs[this.#crashes];
     this.#crashes += 1;
-    if (delayMs === undefined) {
-      process.stderr.write(
-        `fleetpost: ${reason}, for the ${this.#crashes}th time in a row within ${shortLifeMs / 1_000} s of being ready; giving up. The log above says why, or the system's log where memory ran out.\n`,
-      );
-      process.exit(1);
-    }
-    log(`${reason}; restarting`);
+    const delayMs = restartDelayMs(this.#crashes);
+    log(
+      delayMs === 0
+        ? `${reason}; restarting`
+        : `${reason}, ${this.#crashes} times in a row within ${shortLifeMs / 1_000} s of being ready; restarting in ${delayMs / 1_000} s. The log above says why, or the system's log where memory ran out.`,
+    );
     this.#restart = setTimeout(() => {
       this.#restart = undefined;
       this.#start();

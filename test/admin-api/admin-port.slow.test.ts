@@ -329,6 +329,19 @@ describe('D27: whose page, and under which name', () => {
       expect(answer.status, site).toBe(status);
       expect(answer.headers.filter(([name]) => name.startsWith('access-control'))).toEqual([]);
     }
+    for (const path of [
+      '/',
+      '/healthz',
+      '/metrics',
+      '/openapi.json',
+      '/admin/v1/fleets',
+      '/console/',
+      '/console/%',
+      '/x',
+    ]) {
+      const { headers } = await ask(requestText('GET', path, bearer));
+      expect(headers, path).toContainEqual(['x-content-type-options', 'nosniff']);
+    }
     const preflight = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' };
     const { status, headers } = await ask(requestText('OPTIONS', '/admin/v1/fleets', preflight));
     expect(status).toBe(404);

@@ -1,9 +1,12 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { problemText, retryAfterSecondsOf } from '../../src/server/certificates/acme-directory.ts';
 import { renewalMsOf } from '../../src/server/certificates/acme-files.ts';
 import { orderDelayMs } from '../../src/server/certificates/acme-renewal.ts';
 import { acmeTerms } from '../../src/server/certificates/acme-terms.ts';
 import { type Config, loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const dayMs = 86_400_000;
 const { values } = loadConfig(undefined, {}, {});
@@ -91,4 +94,29 @@ describe('the configuration of ACME', () => {
       expect(load).toThrow('must be domain names separated by commas, without wildcards and addresses');
     },
   );
+});
+
+describe('what an order needs is looked at when the server starts', () => {
+  it('the authority of a private directory is a certificate in PEM', () => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'ca.pem');
+    const terms = () => termsOf({ acmeDomains: 'fleet.example', acmeDirectoryCaFile: file });
+    expect(terms).toThrow(/acmeDirectoryCaFile .*ca\.pem cannot be used: ENOENT/);
+    writeFileSync(file, 'no certificate');
+    expect(terms).toThrow(/acmeDirectoryCaFile .* has no certificate in PEM/);
+    writeFileSync(file, '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n');
+    expect(terms).toThrow(/acmeDirectoryCaFile .* cannot be used/);
+    rmSync(folder, { recursive: true });
+  });
+
+  it('the contact may be given as the directory wants it', () => {
+    const { values: given } = loadConfig(
+      undefined,
+      { FLEETPOST_ACME_CONTACT: 'mailto:you@fleet.example' },
+      {},
+    );
+    expect(termsOf({ ...given, acmeDomains: 'fleet.example', acmeTermsAgreed: true })?.contact).toBe(
+      'you@fleet.example',
+    );
+  });
 });

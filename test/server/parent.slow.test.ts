@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
+import { restartDelayMs } from '../../src/server/supervisor.ts';
 import { TestDevice } from '../harness/device.ts';
 import { type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 import { pause, until } from '../harness/vitals.ts';
@@ -122,22 +123,37 @@ it('a server that is killed is started again where it was, and says once on stdo
   expect(server.report.demo).not.toBeNull();
 });
 
-it('a server that dies at once again and again is given up, with a sentence', async () => {
+it('a server that dies at once again and again is started ever more slowly, says so, and serves once it can', async () => {
   const server = new Supervised();
   let killed = 0;
-  while (server.process.exitCode === null) {
+  let kills = 0;
+  while (kills < 8) {
     const { child } = server;
     if (child !== undefined && child !== killed) {
       process.kill(child, 'SIGKILL');
       killed = child;
+      kills += 1;
     }
     await pause(1);
   }
-  expect(await server.ended()).toEqual([1, null]);
-  const lines = server.stderr.trimEnd().split('\n');
-  expect(lines).toHaveLength(6);
-  expect(lines.at(-1)).toMatch(/^fleetpost: .*SIGKILL.*6th time in a row.*giving up/);
-  expect(server.stdout).toBe('');
+  await server.ready();
+  expect(await isAnswered(demoDevice(server))).toBe(true);
+  const waits = server.stderr.match(/SIGKILL.*?restarting[^.]*\.\d/g)?.map((line) => line.slice(-3));
+  expect(waits).toEqual(['0.1', '0.2', '0.4', '0.8', '1.6', '3.2', '6.4']);
+  expect(server.stderr).toContain('8 times in a row within 5 s of being ready; restarting in 6.4 s');
+  expect([11, 12, 10_000].map(restartDelayMs)).toEqual([51_200, 60_000, 60_000]);
+});
+
+it('a server that waits to be started again can be stopped', async () => {
+  const server = new Supervised();
+  let killed = 0;
+  while (!server.stderr.includes('restarting in 3.2 s')) {
+    const { child } = server;
+    if (child !== undefined && child !== killed) process.kill(child, 'SIGKILL');
+    killed = child ?? killed;
+    await pause(1);
+  }
+  expect(await server.end('SIGTERM')).toEqual([null, 'SIGTERM']);
 });
 
 it('a server whose parent is killed ends in order and leaves the folder free', async () => {

@@ -117,12 +117,12 @@ const ending = {
 };
 
 const endSession =
-  ({ tokens }: AdminContext): Handler<typeof ending> =>
+  ({ tokens }: AdminContext, open: OpenRequests): Handler<typeof ending> =>
   async ({ principal }, reply) => {
     if (principal?.kind !== 'session' || principal.id === null) {
       throw new ApiError('bad_request', { msg: 'Only a session of the console can end itself.' });
     }
-    await tokens.revoke(principal.id);
+    for (const id of await tokens.revoke(principal.id)) open.cut(id, reply);
     return reply.code(204).send(null);
   };
 
@@ -130,7 +130,7 @@ const endSession =
 export function addTokenRoutes(app: AdminApp, context: AdminContext, open: OpenRequests): void {
   const route = routesOf(app);
   route('GET', '/self', 'any', self, showSelf(context));
-  route('DELETE', '/self', 'any', ending, endSession(context));
+  route('DELETE', '/self', 'any', ending, endSession(context, open));
   route('GET', '/tokens', 'admin', listing, listTokens(context));
   route('POST', '/tokens', 'admin', creation, createToken(context));
   route('DELETE', '/tokens/:token_id', 'admin', revocation, revokeToken(context, open));

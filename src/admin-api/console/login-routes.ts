@@ -54,7 +54,7 @@ const createCode =
 const sessionCreation = {
   summary: 'Trade a code for a session of the console',
   description:
-    'Needs no token. The session has the scopes and the fleet of its code, ends after 12 hours, after an hour without requests, or with the token that made the code.',
+    'Needs no token. The session has the scopes and the fleet of its code, ends after 12 hours, after an hour without requests, or with the token that made the code. A token has at most 20: a further one ends the least recently used.',
   security: [],
   body: newConsoleSessionBody,
   response: { 201: consoleSessionDocument, ...errorAnswers },
@@ -66,8 +66,8 @@ const createSession =
     if (principal === null) throw new Error('this route needs a code');
     const { name, scopes, fleetId } = principal;
     const parent = parentOf(principal, context);
-    const { token, secret } = await context.tokens.createSession({ parent, name, scopes, fleetId });
-    audited.about = { token_id: token.id };
+    const { token, secret, ended } = await context.tokens.createSession({ parent, name, scopes, fleetId });
+    audited.about = { token_id: token.id, ...(ended.length > 0 && { ended: ended.join(',') }) };
     reply.code(201);
     return {
       token: secret,
@@ -111,7 +111,7 @@ export function authenticateByCode(app: AdminApp, { consoleCodes }: AdminContext
     const wait = refusals.take(refusalsPerSecondMax);
     if (wait > 0) throw rateLimited('Too many codes are refused. Retry later.', wait);
     throw new ApiError('invalid_token', {
-      msg: 'This code was used or has expired. Make a new one: fleetpost console.',
+      msg: 'This code was used or has expired. Make a new one: fleetpost console. If you did not use it yourself, somebody else did: revoke the session that you do not know (fleetpost token list), or the token.',
     });
   });
 }

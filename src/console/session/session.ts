@@ -3,7 +3,7 @@ import type { ConsoleSessionDocument } from '../../contract/access/login.ts';
 import type { SelfDocument } from '../../contract/access/token.ts';
 import type { Scope } from '../../core/scope.ts';
 import { go, href } from '../page/router.ts';
-import { call, endSession, token } from '../server/client.ts';
+import { CallError, call, endSession, token } from '../server/client.ts';
 
 const kept = 'fleetpost.session';
 
@@ -53,10 +53,18 @@ export async function startSession(): Promise<void> {
   isStarting.value = false;
 }
 
-/** Forgets the session, and revokes it where it may do so itself; else it ends an hour after its last request. */
+/** Ends the session at the server, forgets it in any case, and says so if the server did not end it. */
 export async function logOut(): Promise<void> {
-  const { token_id = null } = self.value ?? {};
-  if (token_id !== null && may('admin')) await call('DELETE', `/tokens/${token_id}`).catch(() => undefined);
+  let outcome = 'You have logged out.';
+  try {
+    await call('DELETE', '/self');
+  } catch (error) {
+    // 401: it had ended.
+    if (!(error instanceof CallError && error.status === 401)) {
+      const reason = error instanceof Error ? error.message : String(error);
+      outcome = `This tab has forgotten the session, but could not end it at the server: ${reason} It ends by itself an hour after its last request, or at once by "fleetpost token revoke ${self.value?.token_id}".`;
+    }
+  }
   sessionStorage.removeItem(kept);
-  endSession('You have logged out.');
+  endSession(outcome);
 }

@@ -36,8 +36,10 @@ interface IntegerOptions extends Partial<Reloadable> {
   maximum: number;
 }
 
+/** 0 to 65535. */
+const port = '(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
 /** `host:port`, with brackets around an IPv6 host. */
-const hostPort = '^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]/\\s]+):[0-9]{1,5}$';
+const hostPort = `^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]/\\s]+):${port}$`;
 
 export const integer = <O extends IntegerOptions>(options: O, description: string) =>
   ({ type: 'integer', ...options, description }) as Key<number> & Marked<O>;
@@ -49,7 +51,7 @@ export const boolean = <O extends Partial<Reloadable>>(value: boolean, descripti
 export const address = (value: string, description: string): Key<string> =>
   text(value, description, {
     pattern: value === '' ? `^$|${hostPort}` : hostPort,
-    patternText: 'HOST:PORT',
+    patternText: 'HOST:PORT, with a port from 0 to 65535',
   });
 
 type Keys = Record<string, Key<unknown>>;

@@ -95,7 +95,7 @@ export class DeviceServer {
     this.#bodies = deviceBodyLimits(context.config);
     this.#claims = claimBodyLimits(context.config);
     this.#turn = new TurnBudget(context.heartbeat);
-    // Leaves the library's name out of every response.
+    // Leaves the library's name out of every response of ours; pages of its parser have it compiled in.
     uws._cfg('silent');
     this.renewCertificate(tls);
     this.#deadline = setInterval(() => this.#watchPending(), 1_000);

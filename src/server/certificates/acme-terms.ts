@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { type HostPort, parseHostPort } from '../../core/address.ts';
 import { OperatorError } from '../../core/errors.ts';
 import type { RunningConfig } from '../configuration/config.ts';
@@ -40,8 +42,24 @@ export function acmeTerms(config: RunningConfig): AcmeTerms | undefined {
   return {
     domains,
     directory: acmeDirectory,
-    directoryCaFile: acmeDirectoryCaFile,
-    contact: acmeContact,
+    directoryCaFile: checkedAuthority(acmeDirectoryCaFile),
+    contact: acmeContact.replace(/^mailto:/, ''),
     listen: parseHostPort(acmeListen),
   };
+}
+
+/** Looks at the file now: an order would fail by it weeks later. @throws OperatorError. */
+function checkedAuthority(file: string): string {
+  if (file === '') return file;
+  try {
+    const [pem] =
+      readFileSync(file, 'latin1').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/) ?? [];
+    if (pem === undefined) throw new Error('it has no certificate in PEM');
+    new X509Certificate(pem);
+    return file;
+  } catch (error) {
+    throw new OperatorError(
+      `Configuration: acmeDirectoryCaFile ${file} cannot be used: ${(error as Error).message}.`,
+    );
+  }
 }

@@ -20,12 +20,14 @@ export interface RenewalOptions {
 /**
  * Loads a new certificate when its files change. Compares their content, because links switched to other files, as
  * certbot and Kubernetes do it, reveal nothing else. A pair that is partly written or does not match is refused once,
- * and the next change is tried again.
+ * and the next change is tried again; one that could not be handed over is tried again at each poll.
  */
 export class CertificateRenewal {
   readonly #options: RenewalOptions;
   readonly #timer: NodeJS.Timeout;
   #digest: string;
+  /** Why the last hand-over failed; logged once. */
+  #failure = '';
   #endMs: number;
   readonly #mutex = new Mutex();
 
@@ -66,16 +68,27 @@ export class CertificateRenewal {
     // Before they are used: if they change meanwhile, the next poll finds it.
     const digest = await digestOf({ certFile, keyFile });
     if (digest === this.#digest) return;
-    this.#digest = digest;
+    let checked: TlsFiles;
     try {
-      await renew(checkCertificate({ certFile, keyFile }));
+      checked = checkCertificate({ certFile, keyFile });
+    } catch (error) {
+      this.#digest = digest;
+      const { message: reason } = error as Error;
+      log.error({ listener, reason }, 'certificate renewal failed; keeping the current certificate');
+      return;
+    }
+    try {
+      await renew(checked);
+      this.#digest = digest;
+      this.#failure = '';
       this.#endMs = certificateEndMs({ certFile });
       log.info({ listener, certFile }, 'certificate renewed for new connections');
     } catch (error) {
-      log.error(
-        { listener, reason: (error as Error).message },
-        'certificate renewal failed; keeping the current certificate',
-      );
+      const { message: reason } = error as Error;
+      if (reason !== this.#failure) {
+        log.error({ listener, reason }, 'certificate could not be handed over; trying again');
+      }
+      this.#failure = reason;
     }
   }
 }

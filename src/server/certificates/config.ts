@@ -27,7 +27,7 @@ export const certificateKeys = {
     'Agreement to the terms of service of the ACME directory. Needed for `acmeDomains`.',
   ),
   acmeContact: text('', 'E-mail address that the ACME directory may write to. Empty: none.', {
-    pattern: '^$|^[^\\s@,;?]+@[^\\s@,;?]+$',
+    pattern: '^$|^(?:mailto:)?[^\\s@,;:?]+@[^\\s@,;:?]+$',
     patternText: 'an e-mail address',
   }),
   acmeDirectory: text(

@@ -15,7 +15,7 @@ interface CreateOptions {
   host: readonly string[];
   out: string;
   days: string;
-  caKey?: boolean;
+  forgetCaKey?: boolean;
   json?: boolean;
 }
 
@@ -44,7 +44,7 @@ export function addCertificateCommands(program: Command): void {
     )
     .option('--out <dir>', 'folder to create', './certificates')
     .option('--days <n>', 'validity of the server certificate; the authority lasts ten years', '365')
-    .option('--ca-key', "keep the authority's private key, to renew the certificate with")
+    .option('--forget-ca-key', 'keep no private key of the authority: the certificate cannot be renewed')
     .option('--json', 'print one JSON document')
     .action(create);
   certificate
@@ -62,15 +62,13 @@ export function addCertificateCommands(program: Command): void {
     });
   certificate
     .command('renew <dir>')
-    .description(
-      'renew the certificate in a folder of "certificate create --ca-key"; a running server takes it',
-    )
+    .description('renew the certificate in a folder of "certificate create"; a running server takes it')
     .option('--days <n>', 'validity of the server certificate', '365')
     .option('--json', 'print one JSON document')
     .action(renew);
 }
 
-async function create({ host: hosts, out, days, caKey = false, json }: CreateOptions): Promise<void> {
+async function create({ host: hosts, out, days, forgetCaKey = false, json }: CreateOptions): Promise<void> {
   if (hosts.length > hostsMax) throw new OperatorError(`A certificate has at most ${hostsMax} hosts.`);
   const folder = resolve(out);
   const files = filesIn(folder);
@@ -81,7 +79,7 @@ async function create({ host: hosts, out, days, caKey = false, json }: CreateOpt
   const server = await createServerCertificate(authority, { hosts, days: serverDays });
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   writeFileSync(files.authority, authority.certificate, { mode: 0o644 });
-  if (caKey) writeFileSync(files.authorityKey, authority.key, { mode: 0o600 });
+  if (!forgetCaKey) writeFileSync(files.authorityKey, authority.key, { mode: 0o600 });
   writeFileSync(files.certificate, server.certificate, { mode: 0o644 });
   writeFileSync(files.key, server.key, { mode: 0o600 });
   if (json) return console.log(JSON.stringify({ folder, ...describe(files.certificate) }));
@@ -89,12 +87,17 @@ async function create({ host: hosts, out, days, caKey = false, json }: CreateOpt
   Devices trust:  ${files.authority} (copy it to them; it can vouch for these hosts alone)
   The server has: "tlsCertFile": "${files.certificate}", "tlsKeyFile": "${files.key}"
                   in its configuration; the user that it runs as must be able to read them.
-  ${caKey ? `Renew it with:  fleetpost certificate renew ${folder}` : "The authority's key was not kept: a new certificate needs a new authority on all devices (--ca-key keeps it)."}`);
+  ${forgetCaKey ? "The authority's key was not kept: the next certificate needs a new authority on all devices." : `Renew it with:  fleetpost certificate renew ${folder} (with the authority's key in it, which the server need not read)`}`);
 }
 
 async function renew(dir: string, { days, json }: { days: string; json?: boolean }): Promise<void> {
   const files = filesIn(resolve(dir));
   const serverDays = checkDays(days);
+  if (!existsSync(files.authorityKey) && existsSync(files.certificate)) {
+    throw new OperatorError(
+      `The authority's key, ${files.authorityKey}, is not there: put it back to renew. If it was not kept, make a new authority with "fleetpost certificate create" in another folder, bring its ca.pem to all devices, and then have the server use its certificate.`,
+    );
+  }
   const [certificate, key] = [readFile(files.authority), readFile(files.authorityKey)];
   const hosts = certificateHosts(readCertificate(files.certificate));
   const { createServerCertificate } = await import('../certificates/authority.ts');

@@ -104,7 +104,12 @@ it('a session has at most what its token has, makes no other, and ends itself al
   expect((await as(server, less.token, 'POST', '/console-codes', {})).status).toBe(403);
 
   const second = await sessionOf(parent.token);
+  const stream = await fetch(`${server.report.admin_url}/admin/v1/fleets/${fleetId}/records?follow=true`, {
+    headers: { authorization: `Bearer ${less.token}` },
+  });
+  expect(stream.status).toBe(200);
   expect((await as(server, less.token, 'DELETE', '/self')).status).toBe(204);
+  await expect(stream.text()).rejects.toThrow();
   expect((await as(server, less.token, 'GET', '/self')).status).toBe(401);
   expect((await as(server, second.token, 'GET', '/self')).status).toBe(200);
   expect((await as(server, parent.token, 'DELETE', '/self')).status).toBe(400);
@@ -137,6 +142,27 @@ it('a session ends no later than its token', async () => {
   expect(await as(server, token, 'GET', '/self')).toMatchObject({
     status: 401,
     body: { msg: expect.stringContaining('has ended') },
+  });
+});
+
+it('a token has at most 20 sessions: a further one ends the least recently used, and none of others', async () => {
+  const parent = await makeToken({ scopes: ['read'] });
+  const other = await sessionOf((await makeToken({ scopes: ['read'] })).token);
+  const sessions: Made[] = [];
+  while (sessions.length < 20) sessions.push(await sessionOf(parent.token));
+  const statusOf = async ({ token }: Made) => (await as(server, token, 'GET', '/self')).status;
+  // Used later than the others were made.
+  for (const one of [sessions[0], sessions[2]]) expect(await statusOf(one as Made)).toBe(200);
+  sessions.push(await sessionOf(parent.token), await sessionOf(parent.token));
+  const statuses = await Promise.all([...sessions, other].map(statusOf));
+  expect(statuses.flatMap((status, at) => (status === 200 ? [] : [at]))).toEqual([1, 3]);
+  const { body } = await server.admin<{ items: { about: object }[] }>(
+    'GET',
+    `/audit?token=${parent.token_id}&limit=2`,
+  );
+  expect(body.items.map(({ about }) => about)).toContainEqual({
+    token_id: sessions[21]?.token_id,
+    ended: sessions[3]?.token_id,
   });
 });
 
