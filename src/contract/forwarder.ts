@@ -12,7 +12,9 @@ const signingSecret = Type.String({
 /** Secrets are `writeOnly`: no response has them. */
 const destinationMembers = {
   url: Type.String({ description: 'Webhook: where to POST. Visible to readers: put secrets into headers.' }),
-  servers: Type.Array(Type.String(), { description: 'NATS: nats://HOST:PORT or tls://HOST:PORT.' }),
+  servers: Type.Unsafe<readonly string[]>(
+    Type.Array(Type.String(), { description: 'NATS: nats://HOST:PORT or tls://HOST:PORT.' }),
+  ),
   subject: Type.String({
     description: 'NATS: subject template with {fleet_id}, {device_id}, {kind} and {schema} of the record.',
   }),

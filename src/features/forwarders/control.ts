@@ -1,11 +1,12 @@
-import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
 import type { LogFollower } from '../records/log-follower.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
-import { checkForwarder, checkSigningSecret, parsedDestination } from './declaration/forwarder-draft.ts';
+import { checkForwarder } from './declaration/forwarder-draft.ts';
 import { mergedSecrets } from './declaration/forwarder-secrets.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
-import { generateSigningSecret } from './declaration/signing-secret.ts';
+import { invalidForwarder } from './declaration/invalid-forwarder.ts';
+import { checkSigningSecret, generateSigningSecret } from './declaration/signing-secret.ts';
+import { kindOf } from './destinations/destinations.ts';
 import type { DeclaredForwarder, ForwarderDraft, ForwarderStatus, ForwarderWork } from './service.ts';
 
 export interface ForwarderDeclarationOptions {
@@ -39,10 +40,9 @@ export class ForwarderDeclarations {
     const logEnds = await follower.ends();
     let generated: string | undefined;
     const { isNew } = await forwarders.put(fleetId, name, (known) => {
-      const { settings: input, secrets, start } = draft(known);
-      const settings = { ...input, destination: parsedDestination(input.destination) };
+      const { settings, secrets, start } = draft(known);
       const merged = mergedSecrets(settings.destination, secrets, known);
-      const isSigned = settings.destination.type === 'webhook';
+      const { isSigned } = kindOf(settings.destination);
       generated = isSigned && merged.signing.length === 0 ? generateSigningSecret() : undefined;
       const forwarder: Forwarder = {
         id: known?.id ?? formatUuid(generateUuid()),
@@ -84,10 +84,8 @@ export class ForwarderDeclarations {
   ): Promise<string> {
     const secret = input ?? generateSigningSecret();
     await this.#options.forwarders.change(fleetId, name, (known) => {
-      if (known.destination.type !== 'webhook') {
-        throw new ApiError('invalid_forwarder', {
-          msg: 'Only webhooks are signed: this forwarder has no signing secret.',
-        });
+      if (!kindOf(known.destination).isSigned) {
+        throw invalidForwarder('Only webhooks are signed: this forwarder has no signing secret.');
       }
       checkSigningSecret(secret);
       const [present] = known.secrets.signing;

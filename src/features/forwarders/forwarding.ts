@@ -6,11 +6,11 @@ import type { StoredRecord } from '../../domain/records/record.ts';
 import { forwarderKey } from './dead-letters.ts';
 import { isHostAllowed } from './declaration/forward-hosts.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
-import { hostsOf } from './declaration/forwarder-draft.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
 import { ForwarderStats } from './delivery/delivery-loop.ts';
 import { ForwarderWorker, type ForwarderWorkerOptions } from './delivery/forwarder-worker.ts';
 import type { Subscriptions } from './delivery/log-source.ts';
+import { hostsOf, kindOf } from './destinations/destinations.ts';
 import type { Sender } from './senders/sender.ts';
 import type { ForwarderTrial } from './service.ts';
 
@@ -123,14 +123,8 @@ function testRecord({ fleetId }: Forwarder): StoredRecord {
   };
 }
 
-/** Loads the library of a sender when the first forwarder needs it. */
 async function senderOf(forwarder: Forwarder, forwardHosts: string): Promise<Sender> {
   const { destination } = forwarder;
   if (!hostsOf(destination).every((host) => isHostAllowed(host, forwardHosts))) return forbidden;
-  if (destination.type === 'webhook') {
-    const { WebhookSender } = await import('./senders/webhook.ts');
-    return new WebhookSender(forwarder, destination, forwardHosts);
-  }
-  const { NatsSender } = await import('./senders/nats.ts');
-  return new NatsSender(forwarder, destination, forwardHosts);
+  return kindOf(destination).openSender(forwarder, destination, forwardHosts);
 }

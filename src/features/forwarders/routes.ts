@@ -16,11 +16,12 @@ import {
   shownRefusedRecordDocument,
   signingSecretDocument,
 } from '../../contract/forwarder.ts';
-import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import { addDeadLettersOf } from '../dead-letters/routes.ts';
 import type { Destination, Forwarder, NatsCredentials } from './declaration/forwarder.ts';
+import { invalidForwarder } from './declaration/invalid-forwarder.ts';
+import { kindOf } from './destinations/destinations.ts';
 import type { ForwarderDeadLetter, ForwarderDraft, ForwarderStatus } from './service.ts';
 
 /** A forwarder makes the server send a fleet's records to any host: the scope for declaring devices is too low. */
@@ -47,27 +48,14 @@ function forwarderDraftOf(body: ForwarderBody, before: Forwarder | undefined): F
   };
 }
 
-function destinationOf(body: ForwarderBody, before: Destination | undefined): Destination {
-  if (body.type === 'webhook') {
-    refuse(
-      body.servers ?? body.subject ?? body.delivery,
-      'A webhook has a url, but no servers, subject or delivery.',
-    );
-    const url = body.url ?? (before?.type === 'webhook' ? before.url : undefined);
-    return { type: 'webhook', url: url ?? '' };
-  }
-  refuse(body.url, 'A forwarder to NATS has servers and a subject, but no url.');
-  const known = before?.type === 'nats' ? before : undefined;
-  return {
-    type: 'nats',
-    servers: body.servers ?? known?.servers ?? [],
-    subject: body.subject ?? known?.subject ?? 'fleet.{fleet_id}.{kind}.{schema}',
-    delivery: body.delivery ?? known?.delivery ?? 'jetstream',
-  };
-}
-
-function refuse(value: unknown, msg: string): void {
-  if (value !== undefined) throw new ApiError('invalid_forwarder', { msg });
+function destinationOf(
+  { type, url, servers, subject, delivery }: ForwarderBody,
+  before: Destination | undefined,
+): Destination {
+  return kindOf({ type }).declared(
+    { url, servers, subject, delivery },
+    before?.type === type ? before : undefined,
+  );
 }
 
 function headersOf(headers: Record<string, string>): [string, string][] {
@@ -85,9 +73,7 @@ function credentialsOf(input: {
   if (token !== undefined && count === 1) return { token };
   if (creds !== undefined && count === 1) return { creds };
   if (user !== undefined && password !== undefined && count === 2) return { user, password };
-  throw new ApiError('invalid_forwarder', {
-    msg: 'Credentials must be a token, a user with a password, or creds.',
-  });
+  throw invalidForwarder('Credentials must be a token, a user with a password, or creds.');
 }
 
 function describeForwarder(status: ForwarderStatus): ForwarderDocument {
@@ -95,7 +81,7 @@ function describeForwarder(status: ForwarderStatus): ForwarderDocument {
   const { secrets, destination, filter } = forwarder;
   return {
     name: forwarder.name,
-    ...(destination.type === 'webhook' ? destination : { ...destination, servers: [...destination.servers] }),
+    ...destination,
     filter: filter as ForwarderDocument['filter'],
     enabled: forwarder.enabled,
     batch_records_max: forwarder.batchRecordsMax,

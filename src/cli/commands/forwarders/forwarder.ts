@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander';
+import { anyDestination, destinationAddresses } from '../../../contract/destination-text.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import type {
   DeclaredForwarderDocument,
+  ForwarderBody,
   ForwarderDocument,
   ForwarderTrialDocument,
   RefusedRecordDocument,
@@ -22,9 +24,23 @@ function forwarderUrl({ fleet }: FleetOptions, name: string, ...rest: string[]):
   return pathOf('fleets', fleet, 'forwarders', name, ...rest);
 }
 
-interface PutOptions extends FleetOptions {
-  webhook?: string;
-  nats?: string[];
+/** The option that gives the destination of each kind, and the member of the request that it becomes. */
+const destinationOptions = {
+  webhook: {
+    usage: '--webhook URL',
+    option: new Option('--webhook <url>', 'POST batches to this URL'),
+    member: 'url',
+  },
+  nats: {
+    usage: '--nats SERVER',
+    option: new Option('--nats <server>', 'publish to NATS, nats://HOST:PORT; repeatable').argParser(several),
+    member: 'servers',
+  },
+} satisfies Record<ForwarderBody['type'], { usage: string; option: Option; member: keyof ForwarderBody }>;
+type DestinationType = keyof typeof destinationOptions;
+const destinationTypes = Object.keys(destinationOptions) as DestinationType[];
+
+interface PutOptions extends FleetOptions, Partial<Record<DestinationType, string | string[]>> {
   subject?: string;
   atMostOnce?: boolean;
   kind?: string[];
@@ -49,15 +65,16 @@ async function secretsOf({ secrets, ca }: PutOptions): Promise<object> {
 }
 
 async function put(name: string, options: PutOptions): Promise<void> {
-  const { webhook, nats, subject, atMostOnce, kind, schema, start } = options;
-  if ((webhook === undefined) === (nats === undefined)) {
-    throw new OperatorError('Give one destination: --webhook URL or --nats SERVER.');
+  const { subject, atMostOnce, kind, schema, start } = options;
+  const [type, second] = destinationTypes.filter((one) => options[one] !== undefined);
+  if (type === undefined || second !== undefined) {
+    const usages = Object.values(destinationOptions).map(({ usage }) => usage);
+    throw new OperatorError(`Give one destination: ${usages.join(' or ')}.`);
   }
   const hasFilter = kind !== undefined || schema !== undefined;
   const json = {
-    type: webhook === undefined ? 'nats' : 'webhook',
-    url: webhook,
-    servers: nats,
+    type,
+    [destinationOptions[type].member]: options[type],
     subject,
     delivery: atMostOnce ? 'at-most-once' : undefined,
     filter: hasFilter ? { kinds: kind, schemas: schema } : undefined,
@@ -71,7 +88,7 @@ async function put(name: string, options: PutOptions): Promise<void> {
   const answer = await connect(options).request<DeclaredForwarderDocument>('PUT', path, {
     json,
   });
-  const lines = [`${answer.name} forwards to ${answer.url ?? (answer.servers ?? []).join(', ')}.`];
+  const lines = [`${answer.name} forwards to ${destinationAddresses(answer).join(', ')}.`];
   if (answer.secret !== null) lines.push(`Signing secret: ${answer.secret}`, 'It is not shown again.');
   if (answer.warning !== null) lines.push(`Warning: ${answer.warning}. The forwarder goes on trying.`);
   else lines.push(`Test it with: fleetpost forwarder test ${answer.name}`);
@@ -99,9 +116,13 @@ async function rotate(name: string, options: FleetOptions & { grace?: number }):
 
 /** `forwarder put|test|rotate-secret`. */
 function addForwarderPut(group: Command): void {
-  fleetCommand(group, 'put <name>', 'create a forwarder, or change one; absent options stay as they are')
-    .option('--webhook <url>', 'POST batches to this URL')
-    .option('--nats <server>', 'publish to NATS, nats://HOST:PORT; repeatable', several)
+  const command = fleetCommand(
+    group,
+    'put <name>',
+    'create a forwarder, or change one; absent options stay as they are',
+  );
+  for (const { option } of Object.values(destinationOptions)) command.addOption(option);
+  command
     .option('--subject <template>', 'NATS subject with {fleet_id}, {device_id}, {kind} and {schema}')
     .option('--at-most-once', 'publish without JetStream, so that NATS may lose records')
     .option('--kind <kind>', 'forward only this kind, like message; repeatable', several)
@@ -139,10 +160,10 @@ function errorText({ at, msg, recovered_at }: NonNullable<ForwarderDocument['las
 }
 
 function rowOf({ last_error, ...forwarder }: ForwarderDocument) {
-  const { url, servers = [], filter } = forwarder;
+  const { filter } = forwarder;
   return {
     ...forwarder,
-    to: url ?? servers.join(' '),
+    to: destinationAddresses(forwarder).join(' '),
     filter: [...(filter.kinds ?? []), ...(filter.schemas ?? [])],
     last_error: last_error && errorText(last_error),
   };
@@ -152,7 +173,7 @@ function rowOf({ last_error, ...forwarder }: ForwarderDocument) {
 export function addForwarderCommands(program: Command): void {
   const group = program
     .command('forwarder')
-    .description('forward the records of a fleet to a webhook or NATS');
+    .description(`forward the records of a fleet to ${anyDestination}`);
 
   addForwarderPut(group);
 

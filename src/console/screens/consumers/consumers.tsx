@@ -1,4 +1,5 @@
 import type { ConsumerDocument } from '../../../contract/consumer.ts';
+import { anyDestination, destinationText } from '../../../contract/destination-text.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import type { ForwarderDocument } from '../../../contract/forwarder.ts';
 import { Head, Section } from '../../frame.tsx';
@@ -11,7 +12,6 @@ import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
-import { destinationText } from './destination.ts';
 import { Behind, LostPositions } from './lag.tsx';
 import { PauseReader } from './pause-reader.tsx';
 import { ReaderState } from './reader-state.tsx';
@@ -36,7 +36,7 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
     <>
       <Head title="Consumers and forwarders" read={forwarders} />
       <div class="body">
-        <Section title="Forwarders" note={<span class="read">push records to a webhook or NATS</span>}>
+        <Section title="Forwarders" note={<span class="read">push records to {anyDestination}</span>}>
           <Loaded resource={forwarders}>
             {({ items }) =>
               items.length === 0 ? (

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { destinationText, destinationTitle } from '../../../contract/destination-text.ts';
 import type { ForwarderDocument, ForwarderTrialDocument } from '../../../contract/forwarder.ts';
 import { Head, Section } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
@@ -11,7 +12,6 @@ import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
-import { destinationText } from './destination.ts';
 import { PauseReader } from './pause-reader.tsx';
 import { ReaderState } from './reader-state.tsx';
 import { RefusedRecords } from './refused-records.tsx';
@@ -145,12 +145,12 @@ function ForwarderFigures({ forwarder }: { forwarder: ForwarderDocument }) {
 }
 
 function ForwarderFacts({ forwarder }: { forwarder: ForwarderDocument }) {
-  const { type, filter, headers, credentials, tls, created_at, last_delivered_at, last_error } = forwarder;
+  const { filter, headers, credentials, tls, created_at, last_delivered_at, last_error } = forwarder;
   const { batch_records_max, linger_milliseconds, timeout_seconds } = forwarder;
   const filters = [...(filter.kinds ?? []), ...(filter.schemas ?? [])].join(', ');
   const secrets = [...headers, ...(credentials === null ? [] : [credentials]), ...tls].join(', ');
   const facts = [
-    [type === 'webhook' ? 'Webhook' : 'NATS', destinationText(forwarder)],
+    [destinationTitle(forwarder), destinationText(forwarder)],
     ['Records', filters || 'all'],
     [
       'Batches',

@@ -3,6 +3,7 @@ import { parseUuid } from '../../../core/uuid.ts';
 import { json } from '../../../storage/tables/codec.ts';
 import type { TableLayout } from '../../../storage/tables/collection.ts';
 import { fleetIdField, KeyCodec, textField } from '../../../storage/tables/key-codec.ts';
+import { isDestinationType } from '../destinations/destinations.ts';
 import type { Forwarder } from './forwarder.ts';
 
 export type ForwarderName = [fleetId: string, name: string];
@@ -22,7 +23,7 @@ export const forwarderTable: TableLayout<ForwarderName, Forwarder> = {
       ['batchRecordsMax', 'lingerMilliseconds', 'timeoutSeconds'].every((key) =>
         Number.isInteger(forwarder[key as 'batchRecordsMax']),
       ) &&
-      (destination?.type === 'webhook' || destination?.type === 'nats') &&
+      isDestinationType(destination?.type) &&
       Array.isArray(secrets?.signing) &&
       Array.isArray(secrets.headers) &&
       typeof secrets.tls === 'object'

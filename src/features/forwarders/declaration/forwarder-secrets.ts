@@ -1,5 +1,6 @@
-import { ApiError } from '../../../core/errors.ts';
+import { kindOf, urlsOf } from '../destinations/destinations.ts';
 import type { Destination, Forwarder, ForwarderSecrets, ForwarderTls, NatsCredentials } from './forwarder.ts';
+import { invalidForwarder } from './invalid-forwarder.ts';
 
 /** Secrets in a request; absent ones stay as they are. */
 export interface SecretsInput {
@@ -29,18 +30,17 @@ export function mergedSecrets(
       before.tls.key !== undefined && others.tls === undefined ? 'tls' : undefined,
     ].filter((name) => name !== undefined);
     if (missing.length > 0) {
-      throw new ApiError('invalid_forwarder', {
-        msg: `The destination has changed: give its ${missing.join(' and ')} too, or null for none.`,
-      });
+      throw invalidForwarder(
+        `The destination has changed: give its ${missing.join(' and ')} too, or null for none.`,
+      );
     }
   }
   const retained = isSame ? before : undefined;
   const credentials =
     others.credentials === undefined ? retained?.credentials : (others.credentials ?? undefined);
-  const isWebhook = destination.type === 'webhook';
   const present = signing === undefined ? before?.signing : [{ secret: signing }];
   return {
-    signing: isWebhook ? (present ?? []) : [],
+    signing: kindOf(destination).isSigned ? (present ?? []) : [],
     headers: others.headers ?? retained?.headers ?? [],
     ...(credentials !== undefined && { credentials }),
     tls: others.tls ?? retained?.tls ?? {},
@@ -48,8 +48,7 @@ export function mergedSecrets(
 }
 
 function originsOf(destination: Destination): string {
-  const urls = destination.type === 'webhook' ? [destination.url] : destination.servers;
-  return urls
+  return urlsOf(destination)
     .map((text) => new URL(text))
     .map(({ protocol, host }) => `${protocol}//${host}`)
     .sort()
