@@ -11,7 +11,11 @@ export function normalizedUrl(url: string): string {
  * Refuses users and passwords, since listings show the URL. `what` begins the sentence.
  * @throws ApiError invalid_forwarder.
  */
-export function checkDestinationUrl(text: string, ports: Readonly<Record<string, number>>, what: string): void {
+export function checkDestinationUrl(
+  text: string,
+  ports: Readonly<Record<string, number>>,
+  what: string,
+): void {
   const protocols = Object.keys(ports);
   const allowed = protocols.map((protocol) => `${protocol}//`).join(' or ');
   const url = text.length <= lengthMax && URL.canParse(text) ? new URL(text) : undefined;
