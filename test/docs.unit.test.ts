@@ -3,7 +3,11 @@ import { basename, dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { runErrorCode } from '../src/contract/action-run.ts';
+import { anyDestination } from '../src/contract/destination-text.ts';
+import { deviceLine } from '../src/contract/device.ts';
+import { forwarderDocument } from '../src/contract/forwarder.ts';
 import { isClientVariable } from '../src/core/config/client-variables.ts';
+import { credentialDetails } from '../src/core/errors.ts';
 import { routeNames } from '../src/device-api/server/server.ts';
 import { createWholeProgram } from '../src/server/commands/command.ts';
 import { type ConfigKey, configKeys, environmentName } from '../src/server/configuration/config.ts';
@@ -332,6 +336,44 @@ describe('what the code knows', () => {
   it('the table of what a run can end with is what it can', () => {
     const codes = table('Error of a run').flatMap(([cell]) => cell?.match(/\w+/g) ?? []);
     expect(codes.sort()).toEqual([...runErrorCode.enum].sort());
+  });
+
+  it('what can be wrong with credentials is in the HTTP API and in its decision, in the same order', () => {
+    const listIn = (path: string, start: string): string[] => {
+      const text = pageAt(path).prose.join('\n');
+      const [paragraph = ''] = text.slice(text.indexOf(start)).split('\n\n');
+      return (paragraph.match(/`[a-z_]+`/g) ?? []).map((span) => span.slice(1, -1));
+    };
+    const stated = (name: string): boolean => !['detail', 'error', 'msg'].includes(name);
+    expect(listIn('docs/devices/http-api.md', '`detail` with 400').filter(stated)).toEqual(credentialDetails);
+    expect(listIn('docs/internals/decisions.md', '**D4.').filter(stated)).toEqual(credentialDetails);
+  });
+
+  it('the fields of a device in an import are in its page, and in the console', () => {
+    const fields = Object.keys(deviceLine.properties).sort();
+    const documented = table('Field of a device').flatMap(([cell]) => cell?.match(/\w+/g) ?? []);
+    expect(documented.filter((word) => word !== 'or').sort()).toEqual(fields);
+    const screen = readFileSync(join(root, 'src/console/screens/devices/import.tsx'), 'utf8');
+    const [, columns = ''] = /Columns: ([^;]+);/.exec(screen) ?? [];
+    expect((columns.match(/\w+/g) ?? []).filter((word) => word !== 'or').sort()).toEqual(fields);
+  });
+
+  it('pages that say where forwarders send to name every kind', () => {
+    const [first] = anyDestination.split(/,| or /);
+    const lists = pages.flatMap(({ path, prose }) =>
+      [...prose.join(' ').matchAll(new RegExp(`\\b${first}(,| or ).{40}`, 'g'))].map(
+        ([text]) => `${path}: ${text}`,
+      ),
+    );
+    for (const path of ['docs/start/concepts.md', 'docs/operate/records.md', 'docs/internals/glossary.md']) {
+      expect(lists.some((one) => one.startsWith(path))).toBe(true);
+    }
+    expect(lists.filter((one) => !one.includes(`: ${anyDestination}`))).toEqual([]);
+    const guide = pageAt('docs/operate/records.md').lines.join('\n');
+    const kinds: readonly string[] = forwarderDocument.properties.type.enum;
+    expect(kinds.filter((kind) => !guide.includes(`forwarder put`) || !guide.includes(`--${kind} `))).toEqual(
+      [],
+    );
   });
 
   it('each decision that code, tests or pages cite is stated', () => {

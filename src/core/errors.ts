@@ -92,16 +92,18 @@ export function isErrorCode(code: unknown): code is ErrorCode {
 }
 
 /** D4's values of `detail`, for `malformed_credentials` and `unauthorized`. */
-export type CredentialDetail =
-  | 'invalid_credentials'
-  | 'invalid_fleet_id'
-  | 'invalid_device_id'
-  | 'invalid_device_secret'
-  | 'fleet_not_found'
-  | 'device_not_found'
-  | 'device_secret_incorrect'
-  | 'device_disabled'
-  | 'unknown';
+export const credentialDetails = [
+  'invalid_credentials',
+  'invalid_fleet_id',
+  'invalid_device_id',
+  'invalid_device_secret',
+  'fleet_not_found',
+  'device_not_found',
+  'device_secret_incorrect',
+  'device_disabled',
+  'unknown',
+] as const;
+export type CredentialDetail = (typeof credentialDetails)[number];
 
 /** One invalid part of a body: `path` is a JSON Pointer, `msg` a sentence. */
 export interface FieldError {
