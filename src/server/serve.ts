@@ -137,7 +137,8 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
   readiness.watch(cluster);
   await cluster.watchStalls();
   const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, configuration, certificates, log };
-  log.info({ url, adminUrl, data: folder.path, shards: cluster.shards.all.length }, 'ready');
+  const databases = config.store.engine === 'postgres' ? cluster.shards.all.length : undefined;
+  log.info({ url, adminUrl, data: folder.path, shards, databases }, 'ready');
   if (held) {
     log.warn('server held: forwarders, actions, broadcasts and delayed mail wait for "fleetpost release"');
   }

@@ -81,6 +81,15 @@ it('a refusal names the option, the fleet and the device', async () => {
   ]);
 });
 
+it('a limit that there is not is none', async () => {
+  const { stdout } = await plain(['fleet', 'create', '--id', 'PLAINTXT', '--mail-requeues-max', '0']);
+  expect(stdout).toBe('The fleet PLAINTXT is created; "fleet show PLAINTXT" prints its limits.\n');
+  const shown = (await plain(['fleet', 'show', 'PLAINTXT'])).stdout;
+  expect(shown).toMatch(/^log_bytes_max +none$/m);
+  expect(shown).toMatch(/^requests_per_second_max +none$/m);
+  expect(shown).toMatch(/^mail_requeues_max +0$/m);
+});
+
 it('times are durations too', async () => {
   const seenLately = async () =>
     (await fleetpostJson(server, inFleet('device', 'list', '--seen-after', '1h'))).items;

@@ -24,7 +24,8 @@ it('amid a rolling upgrade a node of the version before starts and serves, names
   await migrated(migrations.length + 1);
   await queryDatabase(url, joins);
   {
-    await using server = await TestServer.start({ store });
+    await using server = await TestServer.start({ store, shards: 2, logLevel: 'info' });
+    await expect.poll(() => server.stderr).toMatch(/"shards":2,"databases":1,"msg":"ready"/);
     expect(server.stderr).toContain(`nodes of versions ${programVersion()} and 9.9.9`);
     const { body } = await server.admin<ServerDocument>('GET', '/server');
     expect(body.program_versions).toEqual([programVersion(), '9.9.9']);

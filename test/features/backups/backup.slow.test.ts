@@ -181,7 +181,7 @@ it('a backup has a folder of its own, and there is one at a time', async () => {
   expect(existsSync(join(folder, 'two'))).toBe(false);
 });
 
-it('a backup that was cut off, is not whole or has decayed is not restored; nor is one over other data', async () => {
+it('a backup that was cut off, is not whole or was changed is not restored; nor is one over other data', async () => {
   await using server = await TestServer.start();
   const backup = join(folder, 'broken');
   await fleetpostJson(server, ['backup', backup]);
@@ -192,11 +192,11 @@ it('a backup that was cut off, is not whole or has decayed is not restored; nor 
 
   const file = join(backup, 'shards', '0', 'data.mdb');
   const bytes = readFileSync(file);
-  const decayed = Buffer.from(bytes);
-  decayed[decayed.length - 100] = 0xff ^ (decayed[decayed.length - 100] ?? 0);
-  writeFileSync(file, decayed);
+  const changed = Buffer.from(bytes);
+  changed[changed.length - 100] = 0xff ^ (changed[changed.length - 100] ?? 0);
+  writeFileSync(file, changed);
   const half = join(folder, 'half');
-  expect(await restore(half)).toMatch(/has decayed/);
+  expect(await restore(half)).toMatch(/was changed since it was written/);
   expect((await fleetpost(['serve', '--data', half])).stderr).toMatch(/not a Fleetpost data folder/);
   expect((await verifyFolder(backup, quiet)).findings.sentences[0]).toMatch(/not what was backed up/);
   truncateSync(file, 8_192);

@@ -15,9 +15,15 @@ import { fields, listText, print } from '../../output.ts';
 import { deleteFleet } from './fleet-delete.ts';
 import { type FleetSettings, settingsDocument, withFleetSettings } from './fleet-settings.ts';
 
+/** Whether a value says that there is no such limit; no requeue at all is a limit. */
+function isNoLimit(name: string, value: unknown): boolean {
+  return name.endsWith('_max') && (value === null || (value === 0 && name.includes('_per_second_')));
+}
+
 /** The limits that are its own have a line that says so; `own` alone would not. */
 function fleetText({ own, ...fleet }: FleetDocument): string {
-  return fields({ ...fleet, limits_of_its_own: own.length === 0 ? 'none' : own });
+  const shown = Object.entries(fleet).map(([name, value]) => [name, isNoLimit(name, value) ? 'none' : value]);
+  return fields({ ...Object.fromEntries(shown), limits_of_its_own: own.length === 0 ? 'none' : own });
 }
 
 /** Adds a command on one fleet, given as argument or, as all other commands have it, as `--fleet`. */
@@ -51,7 +57,8 @@ export function addFleetCommands(program: Command): void {
   ).action(async (options: ConnectionOptions & FleetSettings & { id?: string }) => {
     const json = { fleet_id: options.id, ...settingsDocument(options) };
     const fleet = await connect(options).request<FleetDocument>('POST', '/fleets', { json });
-    print(options, fleet, fleetText(fleet));
+    const id = fleet.fleet_id;
+    print(options, fleet, `The fleet ${id} is created; "fleet show ${id}" prints its limits.`);
   });
 
   withFleetSettings(

@@ -188,7 +188,9 @@ export async function restoreBackup(
       handle.createWriteStream(),
     );
     if (digest.digest('hex') !== sha256) {
-      throw new OperatorError(`the backup has decayed (${path} does not match its digest). Use another`);
+      throw new OperatorError(
+        `the backup was changed since it was written (${path} does not match its digest). Use another`,
+      );
     }
   }
   await sync(target, backup.files);
