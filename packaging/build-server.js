@@ -9,6 +9,7 @@ import { target, withoutTypes } from './without-types.js';
 /** What is started as a process or a thread by its file. */
 const entries = [
   'main',
+  'declarations/schema-checks/schema-check-thread',
   'device/simulator/devices/device-process',
   'features/actions/pool/task',
   'features/actions/pool/type-check',

@@ -73,7 +73,12 @@ const importersOf: Record<string, readonly string[]> = {
   msgpackr: ['storage/tables'],
   'sorted-btree': ['nodes'],
   fastify: ['admin-api'],
-  'node:worker_threads': ['threads', 'maintenance/reshard-folder', 'features/actions/pool'],
+  'node:worker_threads': [
+    'threads',
+    'maintenance/reshard-folder',
+    'features/actions/pool',
+    'declarations/schema-checks',
+  ],
   piscina: ['features/actions/pool'],
   preact: ['console'],
   'preact/hooks': ['console'],

@@ -18,6 +18,14 @@ export const declarationKeys = {
     { default: 1_000, minimum: 10, maximum: 1_000_000, isReloadable: true },
     'Maximum steps for checking one value of a body. A schema that could take more is refused. Raise it for one that you trust.',
   ),
+  schemaPatternStatesMax: integer(
+    { default: 10_000, minimum: 100, maximum: 1_000_000, isReloadable: true },
+    'Maximum states of all patterns of a schema, with their repetitions written out: compiling takes time and memory for each. A schema that could have more is refused, and disabled if it is stored.',
+  ),
+  schemaChecksMax: integer(
+    { default: 100, minimum: 1, maximum: 10_000, isReloadable: true },
+    'Maximum schemas that wait to be checked. Beyond it, or beyond the share of a fleet, storing and checking one gets 503.',
+  ),
   schemaCheckMillisecondsMax: integer(
     { default: 1_000, minimum: 10, maximum: 60_000, isReloadable: true },
     'Maximum time for checking one body. A schema whose check takes longer is disabled (503) until it is put again or the server restarts. Raise it on a slow machine.',

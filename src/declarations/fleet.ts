@@ -1,4 +1,5 @@
 import { ApiError } from '../core/errors.ts';
+import { CompileBudget } from './schemas/compile-budget.ts';
 import type { JsonObject } from './schemas/payload.ts';
 import { Schema, type SchemaKind, type SchemaWatch } from './schemas/schema.ts';
 
@@ -53,6 +54,7 @@ export interface FleetSnapshot {
 class FleetView {
   readonly fleet: Fleet;
   readonly #schemas: Readonly<Record<SchemaKind, Map<string, Schema>>>;
+  readonly #budget: CompileBudget;
 
   /** Reuses unchanged schemas of `before`, so that a change recompiles just one. */
   constructor(
@@ -61,6 +63,7 @@ class FleetView {
     { settings, onDisabled }: FleetsOptions,
   ) {
     this.fleet = fleet;
+    this.#budget = before === undefined ? new CompileBudget(settings) : before.#budget;
     this.#schemas = { datapoint: new Map(), message: new Map(), mail: new Map() };
     for (const { kind, name, text, disabled } of schemas) {
       const known = before?.schema(kind, name);
@@ -68,7 +71,9 @@ class FleetView {
       const isSame = known?.text === text && known.disabled === disabled;
       const onSchemaDisabled = (reason: string): void =>
         onDisabled({ fleetId: fleet.fleetId, kind, name, text, disabled: reason });
-      const schema = isSame ? known : new Schema(text, { settings, onDisabled: onSchemaDisabled }, disabled);
+      const schema = isSame
+        ? known
+        : new Schema(text, { settings, budget: this.#budget, onDisabled: onSchemaDisabled }, disabled);
       this.#schemas[kind].set(name, schema);
     }
   }

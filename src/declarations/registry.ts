@@ -6,11 +6,13 @@ import { Changes } from './changes.ts';
 import type { DisabledSchema, Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
 import { fleetTable, type SchemaKey, schemaTable } from './fleet-tables.ts';
 import { refuseDamaged } from './refuse-damaged.ts';
-import { checkSchema, type SchemaKind } from './schemas/schema.ts';
-import { parseSchema } from './schemas/schema-trial.ts';
+import { SchemaChecker, type SchemaCheckerSettings } from './schema-checks/schema-checker.ts';
+import { parseSchema } from './schemas/payload.ts';
+import type { SchemaKind } from './schemas/schema.ts';
+import { tooLargeText } from './schemas/schema-patterns.ts';
 
 export interface RegistryLimits {
-  settings: Settings<{ fleetsMax: number; schemasPerFleetMax: number; schemaStepsMax: number }>;
+  settings: Settings<SchemaCheckerSettings & { fleetsMax: number; schemasPerFleetMax: number }>;
 }
 
 /** Changes of a fleet: an absent field stays, null restores the configuration's default. */
@@ -47,6 +49,7 @@ function skip(): void {}
  * once it is durable and every worker has it, so that a request sent afterwards sees it.
  */
 export class Registry {
+  readonly checker: SchemaChecker;
   readonly #stored: TableStore;
   readonly #fleetTable: Collection<[string], Fleet>;
   readonly #schemaTable: Collection<SchemaKey, string>;
@@ -61,6 +64,7 @@ export class Registry {
     this.#schemaTable = new Collection(stored, schemaTable);
     this.#limits = limits;
     this.#changes = new Changes(stored);
+    this.checker = new SchemaChecker(limits.settings);
     for (const [, fleet] of this.#fleetTable.entries([], {}, refuseDamaged('fleet'))) this.#takeFleet(fleet);
     for (const [key, text] of this.#schemaTable.entries([], {}, skip)) this.#takeSchema(key, text);
   }
@@ -179,18 +183,21 @@ export class Registry {
     this.#fleets.delete(fleetId);
   }
 
-  /** Returns whether the schema is new. @throws ApiError invalid_json, invalid_schema, limit_reached. */
-  putSchema(fleetId: string, kind: SchemaKind, name: string, bytes: Buffer): Promise<boolean> {
+  /** Returns whether the schema is new. @throws ApiError invalid_json, invalid_schema, limit_reached, unavailable. */
+  async putSchema(fleetId: string, kind: SchemaKind, name: string, bytes: Buffer): Promise<boolean> {
+    this.fleet(fleetId);
+    parseSchema(bytes);
+    const text = bytes.toString('utf8');
+    // Before its turn: other changes need not wait for it.
+    await this.checker.check(fleetId, text);
     return this.#changes.run(async () => {
       const snapshot = this.fleet(fleetId);
-      checkSchema(parseSchema(bytes), this.#limits.settings.current.schemaStepsMax);
       const others = snapshot.schemas.filter((one) => one.kind !== kind || one.name !== name);
       if (others.length >= this.#limits.settings.current.schemasPerFleetMax) {
         throw new ApiError('limit_reached', {
           msg: 'Too many schemas in this fleet (schemasPerFleetMax). Delete some.',
         });
       }
-      const text = bytes.toString('utf8');
       await this.#changes.write(() => this.#schemaTable.put([fleetId, kind, name], text));
       const schemas = [...others, { kind, name, text }];
       await this.#replace({ ...snapshot, schemas });
@@ -221,6 +228,7 @@ export class Registry {
   }
 
   async close(): Promise<void> {
+    await this.checker.close();
     await this.#changes.settled();
     await this.#stored.close();
   }
@@ -241,8 +249,14 @@ export class Registry {
     const snapshot = this.#fleets.get(fleetId);
     if (snapshot === undefined) return;
     const schemas = snapshot.schemas.filter((one) => one.kind !== kind || one.name !== name);
-    if (text !== undefined) schemas.push({ kind, name, text });
+    if (text !== undefined) schemas.push(this.#read(kind, name, text));
     this.#fleets.set(fleetId, { ...snapshot, schemas });
+  }
+
+  /** A stored schema. One from before its limits, whose patterns would hold up a worker, is disabled from the start. */
+  #read(kind: SchemaKind, name: string, text: string): SchemaText {
+    const tooLarge = tooLargeText(text, this.#limits.settings.current.schemaPatternStatesMax);
+    return { kind, name, text, ...(tooLarge !== undefined && { disabled: tooLarge }) };
   }
 
   async #storeFleet(snapshot: FleetSnapshot): Promise<void> {

@@ -1,7 +1,7 @@
 import { bracketed, parseHostPort } from '../core/address.ts';
 import type { TlsFiles } from '../core/config/tls.ts';
 import type { Log } from '../core/telemetry/log.ts';
-import { logDisabled } from '../declarations/disabled-schemas.ts';
+import { logDisabled, logDisabledAtStart } from '../declarations/disabled-schemas.ts';
 import { type DisabledSchema, Fleets } from '../declarations/fleet.ts';
 import { BackupRunner, NoBackups } from '../features/backups/backups.ts';
 import { Claims } from '../features/claiming/claims.ts';
@@ -61,6 +61,7 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
   const { lifecycle, folder, config, tls, log, readiness } = start;
   const { controlPlane, backups, databases } = await openState(start);
   const { registry, claimTokens, audit, hold } = controlPlane;
+  logDisabledAtStart(log, registry.snapshots());
   const disableSchema = (schema: DisabledSchema): void => {
     registry.disableSchema(schema).catch((error: unknown) => {
       log.error({ err: error, schema: schema.name }, 'disabling a schema on other threads failed');

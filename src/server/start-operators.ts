@@ -42,7 +42,12 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
   lifecycle.start('work', () => work.stop());
   lifecycle.start('backups', () => backups.close());
   const { actions, forwarders, registry } = controlPlane;
-  const declaring = { config, follower, fleet: (fleetId: string) => registry.fleet(fleetId) };
+  const declaring = {
+    config,
+    follower,
+    fleet: (fleetId: string) => registry.fleet(fleetId),
+    checker: registry.checker,
+  };
   const consoleCodes = new ConsoleCodes();
   const context = contextOf(start, devices);
   const { app, scrape } = await createAdminServer({

@@ -1,8 +1,9 @@
+import { rmSync } from 'node:fs';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { SchemaCheckDocument } from '../../src/contract/schema.ts';
 import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/device.ts';
 import { evaluate, inspected } from '../harness/inspector.ts';
-import { TestServer } from '../harness/server.ts';
+import { TestServer, temporaryFolder } from '../harness/server.ts';
 import { until } from '../harness/vitals.ts';
 
 let server: TestServer;
@@ -255,6 +256,55 @@ describe('a schema whose check takes too long', () => {
     await own.putSchema('datapoint', 'slow', schema);
     expect((await sender.request('POST', path, small)).json.error).toBe('schema_mismatch');
     expect(await list()).toContainEqual({ kind: 'datapoint', name: 'slow', disabled: null });
+  });
+});
+
+describe('the patterns of a schema', () => {
+  /** 30,000 states, and few steps for so short a text. */
+  const large = inA({ pattern: `^${'a{0,1000}'.repeat(12)}$`, maxLength: 1 });
+  const reason = expect.stringMatching(
+    /^\/properties\/a\/pattern may have \d+ states, more than 10000 \(schemaPatternStatesMax\)$/,
+  );
+
+  it('are refused if they are large, and whoever asks first is told', async () => {
+    const msg = expect.stringContaining('schemaPatternStatesMax');
+    expect(await put(large)).toMatchObject({ status: 400, body: { error: 'invalid_schema', msg } });
+    const path = `/fleets/${fleet.fleetId}/schemas:check`;
+    const body = { kind: 'datapoint', schema: JSON.stringify(large), sample: '{"a":"b"}' };
+    expect((await server.admin('POST', path, body)).body).toMatchObject({ fault: msg, sample: null });
+    await fleet.putSchema('message', 'opened', {});
+    const action = await fleet.putAction('filtering', 'export default () => {};', {
+      filter: { payload: large },
+    });
+    expect(action).toMatchObject({ status: 400, body: { error: 'invalid_action', msg } });
+  });
+
+  it('that were stored when more was allowed disable it from the start, until it is put again', async () => {
+    const data = temporaryFolder();
+    const path = '/v1/datapoint/reading';
+    await using before = await TestServer.start({ schemaPatternStatesMax: 100_000 }, data);
+    const own = await createFleet(before);
+    const sender = await own.createDevice();
+    await own.putSchema('datapoint', 'reading', large);
+    expect((await sender.request('POST', path, { a: 'a' })).status).toBe(201);
+    await before.stop();
+    await using after = await TestServer.start({}, data);
+    const list = async () =>
+      (await after.admin<{ items: object[] }>('GET', `/fleets/${own.fleetId}/schemas`)).body.items;
+    expect(await list()).toContainEqual({ kind: 'datapoint', name: 'reading', disabled: reason });
+    expect(after.stderr).toMatch(/schema disabled/);
+    const moved = sender.on(after);
+    expect(await moved.request('POST', path, { a: 'a' })).toMatchObject({
+      status: 503,
+      json: {
+        error: 'unavailable',
+        msg: expect.stringMatching(/disabled until it is put again.*schemaPatternStatesMax/),
+      },
+    });
+    const small = inA({ pattern: '^a{0,1000}$', maxLength: 1 });
+    await after.admin('PUT', `/fleets/${own.fleetId}/schemas/datapoint/reading`, small);
+    expect((await moved.request('POST', path, { a: 'a' })).status).toBe(201);
+    rmSync(data, { recursive: true, force: true });
   });
 });
 

@@ -20,6 +20,8 @@ const settings = {
     fleetsMax: 9,
     schemasPerFleetMax: 9,
     schemaStepsMax: 1_000,
+    schemaPatternStatesMax: 10_000,
+    schemaChecksMax: 9,
     apiTokensMax: 9,
     claimTokensPerFleetMax: 9,
     actionsPerFleetMax: 9,

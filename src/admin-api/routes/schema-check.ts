@@ -1,7 +1,7 @@
 import { errorAnswers, fleetPath } from '../../contract/document.ts';
 import { type SchemaCheckDocument, schemaCheckBody, schemaCheckDocument } from '../../contract/schema.ts';
 import { ApiError } from '../../core/errors.ts';
-import { type SchemaTrial, trySchema } from '../../declarations/schemas/schema-trial.ts';
+import type { SchemaTrial } from '../../declarations/schema-checks/schema-trial.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 
@@ -51,7 +51,11 @@ const checkSchemas =
       });
     }
     const { schemaStepsMax } = config.settings.current;
-    const trial = trySchema({ kind, text, ...(sample !== undefined && { sample }) }, schemaStepsMax);
+    const trial = await registry.checker.try(fleet_id, {
+      kind,
+      text,
+      ...(sample !== undefined && { sample }),
+    });
     return describeTrial(trial, schemaStepsMax);
   };
 

@@ -32,6 +32,15 @@ function asObject(value: unknown): JsonObject {
   throw new ApiError('invalid_body', { msg: 'The body must be a JSON object.' });
 }
 
+/** Parses a schema that is to be stored. @throws ApiError invalid_json, invalid_schema. */
+export function parseSchema(bytes: Buffer): JsonObject {
+  const value = parseJson(bytes);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new ApiError('invalid_schema', { msg: 'A schema is a JSON object.' });
+  }
+  return value as JsonObject;
+}
+
 /** Parses a datapoint: an object with at least one member (D10). */
 export function parseDatapoint(bytes: Buffer): JsonObject {
   const object = asObject(parseJson(bytes));

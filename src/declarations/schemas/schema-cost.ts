@@ -1,6 +1,6 @@
-import { Pattern } from './pattern.ts';
 import type { JsonObject } from './payload.ts';
 import { escapeToken, type Subschema } from './schema-keywords.ts';
+import type { SchemaPatterns } from './schema-patterns.ts';
 import { quoted } from './schema-references.ts';
 
 /** The reason for refusing a schema, as a sentence for its author. */
@@ -24,6 +24,8 @@ const namesPerStep = 10;
 const repeatedFactor = 10;
 /** Limit on the analysis itself, as a multiple of the steps allowed per value. */
 const analysisFactor = 1_000;
+/** Its limit where a device waits for it: some milliseconds. */
+const exhaustiveWork = 5_000;
 
 /** What a schema may cost at most, and which value of a body costs it. */
 export interface SchemaCost {
@@ -54,17 +56,33 @@ interface Cost {
  * is bounded likewise.
  * @throws SchemaTooCostly if it exceeds `stepsMax`, or cannot be determined.
  */
-export function schemaCost(schema: JsonObject, stepsMax: number): SchemaCost {
-  return new Analysis(schema, stepsMax, true).most();
+export function schemaCost(schema: JsonObject, patterns: SchemaPatterns, stepsMax: number): SchemaCost {
+  const work = Math.min(stepsMax * analysisFactor, Number.MAX_SAFE_INTEGER);
+  return new Analysis(schema, patterns, { stepsMax, work, respectsLengths: true }).most();
 }
 
-/** The same for validation that continues after a failed `maxLength`. */
-export function exhaustiveSteps(schema: JsonObject): number {
-  return new Analysis(schema, Number.MAX_SAFE_INTEGER, false).most().steps;
+/** The same for validation that continues after a failed `maxLength`; infinite if they take long to determine. */
+export function exhaustiveSteps(schema: JsonObject, patterns: SchemaPatterns): number {
+  const bounds = { stepsMax: Number.MAX_SAFE_INTEGER, work: exhaustiveWork, respectsLengths: false };
+  try {
+    return new Analysis(schema, patterns, bounds).most().steps;
+  } catch (error) {
+    if (error instanceof SchemaTooCostly) return Number.POSITIVE_INFINITY;
+    throw error;
+  }
+}
+
+interface AnalysisBounds {
+  stepsMax: number;
+  /** Limit on the analysis itself. */
+  work: number;
+  /** Whether a text beyond `maxLength` is not held against its pattern. */
+  respectsLengths: boolean;
 }
 
 class Analysis {
   readonly #root: JsonObject;
+  readonly #patterns: SchemaPatterns;
   readonly #stepsMax: number;
   readonly #respectsLengths: boolean;
   readonly #costs = new Map<JsonObject, Cost>();
@@ -77,11 +95,12 @@ class Analysis {
   #mostPath = '';
   #workLeft: number;
 
-  constructor(root: JsonObject, stepsMax: number, respectsLengths: boolean) {
+  constructor(root: JsonObject, patterns: SchemaPatterns, bounds: AnalysisBounds) {
     this.#root = root;
-    this.#stepsMax = stepsMax;
-    this.#respectsLengths = respectsLengths;
-    this.#workLeft = stepsMax * analysisFactor;
+    this.#patterns = patterns;
+    this.#stepsMax = bounds.stepsMax;
+    this.#respectsLengths = bounds.respectsLengths;
+    this.#workLeft = bounds.work;
   }
 
   most(): SchemaCost {
@@ -131,7 +150,7 @@ class Analysis {
   }
 
   #costOf(schema: JsonObject): Cost {
-    const cost = this.#costs.get(schema) ?? costOf(schema, this.#respectsLengths);
+    const cost = this.#costs.get(schema) ?? costOf(schema, this.#patterns, this.#respectsLengths);
     this.#costs.set(schema, cost);
     return cost;
   }
@@ -232,7 +251,8 @@ class Analysis {
   }
 }
 
-function costOf(schema: JsonObject, respectsLengths: boolean): Cost {
+function costOf(schema: JsonObject, patterns: SchemaPatterns, respectsLengths: boolean): Cost {
+  const stepsOf = (source: string): number => patterns.get(source).states * stepsPerState;
   const listed = ['required', 'enum'].map((keyword) => listOf(schema[keyword]));
   const named = ['properties', 'dependentSchemas'].map((keyword) => Object.keys(mapOf(schema[keyword])));
   const names = [...listed, ...named].reduce((count, { length }) => count + length, 0);
@@ -247,10 +267,6 @@ function costOf(schema: JsonObject, respectsLengths: boolean): Cost {
   const length = respectsLengths ? Number(schema.maxLength) : Number.NaN;
   const shortText = length < measuredLength ? (pattern * length) / measuredLength : undefined;
   return { base, text, pattern, shortText };
-}
-
-function stepsOf(source: string): number {
-  return new Pattern(source).states * stepsPerState;
 }
 
 function getOrMake(loads: Map<string, Load>, name: string): Load {

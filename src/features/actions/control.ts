@@ -1,8 +1,9 @@
 import type { FleetSnapshot } from '../../declarations/fleet.ts';
+import type { SchemaChecker } from '../../declarations/schema-checks/schema-checker.ts';
 import type { LogFollower } from '../records/log-follower.ts';
 import type { ActionConfig } from './config.ts';
 import type { ActionDraft, ActionVersion } from './declaration/action.ts';
-import { checkDraft } from './declaration/action-draft.ts';
+import { checkDraft, checkPayloadFilter } from './declaration/action-draft.ts';
 import type { ActionChange, Actions } from './declaration/actions.ts';
 import { trialFailureOf } from './runs/trial.ts';
 import type { ActionWork, ShownAction, TestOutcome } from './service.ts';
@@ -11,6 +12,7 @@ export interface ActionDeclarationOptions {
   config: ActionConfig;
   actions: Actions;
   fleet(fleetId: string): FleetSnapshot;
+  checker: SchemaChecker;
   follower: Pick<LogFollower, 'ends'>;
   /** Of the leader, whichever node that is. */
   work: ActionWork;
@@ -43,8 +45,9 @@ export class ActionDeclarations {
     draft: ActionDraft,
     { force, ...change }: ActionChange & { force: boolean },
   ): Promise<{ status: ShownAction; isNew: boolean; tests: readonly TestOutcome[] }> {
-    const { actions, config, fleet, follower, work } = this.#options;
+    const { actions, checker, config, fleet, follower, work } = this.#options;
     checkDraft(draft, fleet(fleetId).schemas, config);
+    await checkPayloadFilter(fleetId, draft, checker);
     const { code, tests } = await work.prepare(fleetId, name, draft, { force });
     const failed = tests.filter(({ reason }) => reason !== undefined);
     if (failed.length > 0 && !force) throw trialFailureOf(failed);

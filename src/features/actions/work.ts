@@ -3,12 +3,13 @@ import { ApiError } from '../../core/errors.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
 import type { FleetSnapshot } from '../../declarations/fleet.ts';
 import { Reconciler } from '../../declarations/reconciler.ts';
+import type { SchemaChecker } from '../../declarations/schema-checks/schema-checker.ts';
 import type { Page } from '../../domain/page.ts';
 import { Collection } from '../../storage/tables/collection.ts';
 import { rangeUnder } from '../../storage/tables/key-codec.ts';
 import { Cursors } from '../records/cursor.ts';
 import type { Action, ActionDraft } from './declaration/action.ts';
-import { checkDraft, checkTest, checkTestRecord } from './declaration/action-draft.ts';
+import { checkDraft, checkPayloadFilter, checkTest, checkTestRecord } from './declaration/action-draft.ts';
 import type { Actions } from './declaration/actions.ts';
 import type { TypeFault } from './pool/type-check.ts';
 import { type CheckedCode, refuseFaults } from './pool/type-checker.ts';
@@ -100,6 +101,7 @@ export async function forgetOthers(journal: ActionJournal, actions: Actions): Pr
 export interface ActionWorkOptions extends DispatcherOptions {
   dispatcher: Dispatcher;
   fleet(fleetId: string): FleetSnapshot;
+  checker: SchemaChecker;
 }
 
 /** The actions that run here: makes them follow their declarations, and serves what only it knows of them. */
@@ -177,7 +179,7 @@ export class LocalActionWork implements ActionWork {
   }
 
   async test(fleetId: string, name: string, input: TrialInput, draft?: ActionDraft): Promise<RunTrial> {
-    const { actions, config, fleet } = this.#options;
+    const { actions, checker, config, fleet } = this.#options;
     if ('test' in input) checkTest(input.test, 'the test', config);
     else checkTestRecord(input.record, 'the test', config);
     const tried = { fleetId, name };
@@ -189,6 +191,7 @@ export class LocalActionWork implements ActionWork {
         : this.#trials.try(tried, tested, code, input.record, known);
     if (draft !== undefined) {
       checkDraft(draft, fleet(fleetId).schemas, config);
+      await checkPayloadFilter(fleetId, draft, checker);
       return tests.admit(fleetId, async () => attempt(draft, await this.#trials.compile(tried, draft)));
     }
     const version = actions.current(actions.get(fleetId, name));

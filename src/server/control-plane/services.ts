@@ -67,6 +67,7 @@ async function startParts(
     actions,
     hold,
     fleet: (fleetId) => declarations.registry.fleet(fleetId),
+    checker: declarations.registry.checker,
   });
   const services = {
     actionWork: actionWork.work,

@@ -4,9 +4,14 @@ import { afterAll, expect, it } from 'vitest';
 import { ApiError, type ErrorCode } from '../../../src/core/errors.ts';
 import type { SchemaText } from '../../../src/declarations/fleet.ts';
 import { Registry } from '../../../src/declarations/registry.ts';
+import { SchemaChecker } from '../../../src/declarations/schema-checks/schema-checker.ts';
 import { verifyRegistry } from '../../../src/declarations/verify.ts';
 import type { ActionDraft, ActionVersion } from '../../../src/features/actions/declaration/action.ts';
-import { checkDraft, type DraftLimits } from '../../../src/features/actions/declaration/action-draft.ts';
+import {
+  checkDraft,
+  checkPayloadFilter,
+  type DraftLimits,
+} from '../../../src/features/actions/declaration/action-draft.ts';
 import { actionTable, versionTable } from '../../../src/features/actions/declaration/action-records.ts';
 import { Actions } from '../../../src/features/actions/declaration/actions.ts';
 import { verifyDeclaredActions } from '../../../src/features/actions/verify.ts';
@@ -15,6 +20,7 @@ import { DatabaseFile } from '../../../src/storage/lmdb/environment/database-fil
 import type { Environment } from '../../../src/storage/lmdb/environment/environment.ts';
 import { Findings } from '../../../src/storage/tables/findings.ts';
 import { openEnvironment } from '../../harness/environment.ts';
+import { schemaCheckThread } from '../../harness/schema-checks.ts';
 import { temporaryFolder } from '../../harness/server.ts';
 
 const folder = temporaryFolder();
@@ -38,7 +44,15 @@ interface Opened extends AsyncDisposable {
 }
 
 const registryLimits = {
-  settings: { current: { fleetsMax: 9, schemasPerFleetMax: 9, schemaStepsMax: 1_000 } },
+  settings: {
+    current: {
+      fleetsMax: 9,
+      schemasPerFleetMax: 9,
+      schemaStepsMax: 1_000,
+      schemaPatternStatesMax: 10_000,
+      schemaChecksMax: 9,
+    },
+  },
 };
 
 async function open(path: string, actionsPerFleetMax = 100): Promise<Opened> {
@@ -229,12 +243,14 @@ const limits: DraftLimits = {
   settings: {
     current: {
       actionMailsMax: 10,
-      schemaStepsMax: 1_000,
       actionStateKeysMax: 10,
       actionStateValueBytesMax: 100,
     },
   },
 };
+const checker = new SchemaChecker(registryLimits.settings, schemaCheckThread);
+afterAll(() => checker.close());
+
 const schemas: SchemaText[] = [
   { kind: 'message', name: 'opened', text: '{}' },
   { kind: 'datapoint', name: 'temperature', text: '{}' },
@@ -305,7 +321,10 @@ const refusals: [what: string, draft: Partial<ActionDraft>, message: RegExp][] =
 ];
 
 it.each(refusals)('a draft is refused for %s, in a sentence', async (_, change, message) => {
-  const check = () => checkDraft({ ...draft, ...change }, schemas, limits);
-  expect(check).toThrow(message);
-  expect(await codeOf(check)).toBe('invalid_action');
+  const check = async () => {
+    checkDraft({ ...draft, ...change }, schemas, limits);
+    await checkPayloadFilter(fleetId, { ...draft, ...change }, checker);
+  };
+  const refusal = { code: 'invalid_action', message: expect.stringMatching(message) };
+  await expect(check()).rejects.toMatchObject(refusal);
 });

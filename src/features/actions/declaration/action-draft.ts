@@ -1,10 +1,10 @@
 import { tagLengthMax, testRecordsPerActionMax, testsPerActionMax } from '../../../core/bounds.ts';
 import type { Settings } from '../../../core/config/settings.ts';
-import { ApiError } from '../../../core/errors.ts';
+import { ApiError, isUnavailable } from '../../../core/errors.ts';
 import { deviceIdPattern, schemaNamePattern } from '../../../core/identity.ts';
 import type { SchemaText } from '../../../declarations/fleet.ts';
+import type { SchemaChecker } from '../../../declarations/schema-checks/schema-checker.ts';
 import type { JsonObject } from '../../../declarations/schemas/payload.ts';
-import { checkSchema } from '../../../declarations/schemas/schema.ts';
 import {
   type ActionDraft,
   type ActionFilter,
@@ -24,11 +24,11 @@ export const sourceBytesMax = 262_144;
 export interface DraftLimits {
   bodyBytesMax: number;
   schemaBytesMax: number;
-  settings: Settings<{ actionMailsMax: number; schemaStepsMax: number }> & StateLimits;
+  settings: Settings<{ actionMailsMax: number }> & StateLimits;
 }
 
 /**
- * Checks everything of a draft but its code. A trigger must name a schema of the fleet: a mistyped name would otherwise
+ * Checks everything of a draft but its code and what its filter costs. A trigger must name a schema of the fleet: a mistyped name would otherwise
  * wait silently for ever.
  * @throws ApiError invalid_action with a sentence.
  */
@@ -87,11 +87,20 @@ function checkFilter({ devices, tags, payload }: ActionFilter, limits: DraftLimi
       throw invalid(`A tag is 1 to ${tagLengthMax} characters.`);
     }
   }
+  if (payload !== undefined) checkPayload(payload, 'the filter', limits.schemaBytesMax);
+}
+
+/** Checks the schema that a filter of payloads is. @throws ApiError invalid_action, unavailable. */
+export async function checkPayloadFilter(
+  fleetId: string,
+  { filter: { payload } }: ActionDraft,
+  checker: SchemaChecker,
+): Promise<void> {
   if (payload === undefined) return;
-  checkPayload(payload, 'the filter', limits.schemaBytesMax);
   try {
-    checkSchema(payload, limits.settings.current.schemaStepsMax);
+    await checker.check(fleetId, JSON.stringify(payload));
   } catch (error) {
+    if (isUnavailable(error)) throw error;
     throw invalid(`The filter of payloads cannot be used: ${(error as Error).message}`);
   }
 }

@@ -1,7 +1,8 @@
 import { ApiError, type FieldError } from '../../core/errors.ts';
-import { type JsonObject, parseDatapoint, parseJson, parseMessage } from './payload.ts';
-import { checkSchema, Schema, type SchemaKind, unwatched } from './schema.ts';
-import type { SchemaCost } from './schema-cost.ts';
+import { checkSchema, type SchemaLimits } from '../schemas/check-schema.ts';
+import { parseDatapoint, parseMessage, parseSchema } from '../schemas/payload.ts';
+import { Schema, type SchemaKind, unwatched } from '../schemas/schema.ts';
+import type { SchemaCost } from '../schemas/schema-cost.ts';
 
 /** What would become of a schema if it were put, and of a body that is held against it. */
 export interface SchemaTrial {
@@ -19,19 +20,10 @@ export interface TriedSchema {
   sample?: string;
 }
 
-/** Parses a schema that is to be stored. @throws ApiError invalid_json, invalid_schema. */
-export function parseSchema(bytes: Buffer): JsonObject {
-  const value = parseJson(bytes);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new ApiError('invalid_schema', { msg: 'A schema is a JSON object.' });
-  }
-  return value as JsonObject;
-}
-
 /** Checks a schema as it is checked when it is put, and a body as a device's or an operator's is. */
-export function trySchema({ kind, text, sample }: TriedSchema, stepsMax: number): SchemaTrial {
+export function trySchema({ kind, text, sample }: TriedSchema, limits: SchemaLimits): SchemaTrial {
   try {
-    const cost = checkSchema(parseSchema(Buffer.from(text)), stepsMax);
+    const cost = checkSchema(parseSchema(Buffer.from(text)), limits);
     const refusal = sample === undefined ? undefined : refusalOf(new Schema(text, unwatched), kind, sample);
     return { fault: undefined, cost, refusal };
   } catch (error) {

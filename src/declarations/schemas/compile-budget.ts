@@ -1,0 +1,46 @@
+import type { Settings } from '../../core/config/settings.ts';
+import { unavailable } from '../../core/errors.ts';
+
+/** How long a share of compilations lasts. */
+const windowMs = 1_000;
+/** What is kept, as a multiple of what is compiled within it: of the default, some 30 MB for 25 to 50 ms a second. */
+const keptFactor = 20;
+
+/**
+ * What one fleet may compile on this thread: so that thirty large schemas whose first bodies come at once are compiled
+ * one after the other, and the memory of a thousand is not used at once.
+ */
+export class CompileBudget {
+  readonly #settings: Settings<{ schemaPatternStatesMax: number }>;
+  #sinceMs = Number.NEGATIVE_INFINITY;
+  #taken = 0;
+  /** Those that are compiled, the oldest first. */
+  readonly #kept: { states: number; release(): void }[] = [];
+  #keptStates = 0;
+
+  constructor(settings: Settings<{ schemaPatternStatesMax: number }>) {
+    this.#settings = settings;
+  }
+
+  /**
+   * Accounts for a compilation; `release` is called when room is needed for another.
+   * @throws ApiError unavailable if the fleet has had its share; a first one always fits.
+   */
+  take(states: number, release: () => void): void {
+    const { schemaPatternStatesMax: statesMax } = this.#settings.current;
+    const nowMs = performance.now();
+    if (nowMs - this.#sinceMs > windowMs) [this.#sinceMs, this.#taken] = [nowMs, 0];
+    if (this.#taken > 0 && this.#taken + states > statesMax) {
+      const msg = 'Too many schemas of this fleet are compiled at once (schemaPatternStatesMax). Retry.';
+      throw unavailable(msg, windowMs / 1_000);
+    }
+    this.#taken += states;
+    this.#kept.push({ states, release });
+    this.#keptStates += states;
+    while (this.#keptStates > keptFactor * statesMax && this.#kept.length > 1) {
+      const oldest = this.#kept.shift();
+      this.#keptStates -= oldest?.states ?? 0;
+      oldest?.release();
+    }
+  }
+}

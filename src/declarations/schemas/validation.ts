@@ -1,0 +1,91 @@
+import type { FieldError } from '../../core/errors.ts';
+import { escapeToken } from './schema-keywords.ts';
+import { ValueNumbers } from './unique-items.ts';
+
+/** Limits of an error report; a path can be as long as the body. */
+const reportedErrorsMax = 20;
+const reportedPathLengthMax = 256;
+
+/** Members and items that a schema has looked at, for `unevaluatedProperties` and `unevaluatedItems` beside it. */
+export class Evaluated {
+  readonly names = new Set<string>();
+  readonly indexes = new Set<number>();
+  /** Items before this one. */
+  items = 0;
+
+  add(other: Evaluated): void {
+    for (const name of other.names) this.names.add(name);
+    for (const index of other.indexes) this.indexes.add(index);
+    this.items = Math.max(this.items, other.items);
+  }
+
+  hasItem(index: number): boolean {
+    return index < this.items || this.indexes.has(index);
+  }
+}
+
+/** How a body is held against a schema: for whether it matches, for its first error, or for all. */
+export type Thoroughness = 'none' | 'first' | 'all';
+
+/** One body that is held against a schema. */
+export class Validation {
+  readonly errors: FieldError[] = [];
+  readonly isExhaustive: boolean;
+  /** Names and indexes from the body to the value, if errors are reported. */
+  readonly #path: (string | number)[] | undefined;
+  /** Equal values of the body have equal numbers. */
+  #numbers: ValueNumbers | undefined;
+
+  constructor(reported: Thoroughness) {
+    this.isExhaustive = reported === 'all';
+    this.#path = reported === 'none' ? undefined : [];
+  }
+
+  get numbers(): ValueNumbers {
+    this.#numbers ??= new ValueNumbers();
+    return this.#numbers;
+  }
+
+  /** Always false. `text` is evaluated only for a report. */
+  fail(text: () => string): false {
+    if (this.#path !== undefined && this.errors.length < reportedErrorsMax) {
+      const path = this.#path.map((step) => `/${escapeToken(String(step))}`).join('');
+      this.errors.push({ path: path.slice(0, reportedPathLengthMax), msg: text() });
+    }
+    return false;
+  }
+
+  /** Forgets the errors after the first `count`: of alternatives that do not matter. */
+  forget(count: number): void {
+    this.errors.length = count;
+  }
+
+  /** Applies a check to a member or item. */
+  within(step: string | number, check: Check, value: unknown): boolean {
+    if (this.#path === undefined) return check(value, this, undefined);
+    this.#path.push(step);
+    const isValid = check(value, this, undefined);
+    this.#path.pop();
+    return isValid;
+  }
+}
+
+/** A schema or keyword, compiled. It notes what it evaluates, if asked for; where it fails that is meaningless. */
+export type Check = (value: unknown, validation: Validation, evaluated: Evaluated | undefined) => boolean;
+
+export const passes: Check = () => true;
+
+/** Applies all, or up to the first that fails. */
+export function allOf(checks: readonly Check[]): Check {
+  const [only = passes, ...others] = checks;
+  if (others.length === 0) return only;
+  return (value, validation, evaluated) => {
+    let isValid = true;
+    for (const check of checks) {
+      if (check(value, validation, evaluated)) continue;
+      if (!validation.isExhaustive) return false;
+      isValid = false;
+    }
+    return isValid;
+  };
+}
