@@ -60,6 +60,8 @@ export function removeRows(
 /** One store of the table `stored`, in the memory of this node, whose main thread reads it in place. */
 export abstract class MemoryStore {
   readonly #rows: ReadonlyMap<string, MemoryRows>;
+  /** Rows changed since a load began, which may have read them as they were before. */
+  #changedSince: Set<string> | undefined;
 
   constructor(tables: readonly string[]) {
     this.#rows = new Map(tables.map((name) => [name, new MemoryRows(name)]));
@@ -86,11 +88,24 @@ export abstract class MemoryStore {
     return true;
   }
 
-  /** Replaces all rows by what is stored. Returns them, and those that were removed. @throws ApiError unavailable */
+  /**
+   * Replaces all rows by what is stored, but for those that change meanwhile, which are newer. Returns them, and those
+   * that were removed. @throws ApiError unavailable
+   */
   protected async load(session: Session, store: string): Promise<StoredChange[]> {
+    const changed = new Set<string>();
+    this.#changedSince = changed;
+    const read = await this.#read(session, store).finally(() => {
+      this.#changedSince = undefined;
+    });
+    const all = [...read].filter(([name]) => !changed.has(name)).map(([, change]) => change);
+    this.take(all);
+    return all;
+  }
+
+  async #read(session: Session, store: string): Promise<Map<string, StoredChange>> {
     const changes = new Map<string, StoredChange>();
-    const note = (change: StoredChange): unknown =>
-      changes.set(`${change.name} ${change.key.toString('latin1')}`, change);
+    const note = (change: StoredChange): unknown => changes.set(nameOf(change), change);
     for (const [name, rows] of this.#rows) {
       for (const key of rows.keys()) note({ name, key, value: undefined });
     }
@@ -102,9 +117,7 @@ export abstract class MemoryStore {
       if (last === undefined || page.length < pageRows) break;
       after = [last.name, last.key];
     }
-    const all = [...changes.values()];
-    this.take(all);
-    return all;
+    return changes;
   }
 
   /** Returns the changes that `apply` would make, the last one of each row. */
@@ -123,6 +136,13 @@ export abstract class MemoryStore {
   /** Applies changes that are committed in the database. */
   protected take(changes: readonly StoredChange[]): void {
     // A store of a newer version may have tables unknown here.
-    for (const change of changes) this.#rows.get(change.name)?.take(change);
+    for (const change of changes) {
+      this.#rows.get(change.name)?.take(change);
+      this.#changedSince?.add(nameOf(change));
+    }
   }
+}
+
+function nameOf({ name, key }: StoredChange): string {
+  return `${name} ${key.toString('latin1')}`;
 }

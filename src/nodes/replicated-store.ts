@@ -22,9 +22,11 @@ export interface ReplicatedStoreOptions {
 const removedRetentionMilliseconds = 3_600_000;
 const unpolledMillisecondsMax = removedRetentionMilliseconds / 2;
 
+type VersionNow = { version: number; now_ms: number };
+
 const channel = 'fleetpost_stored';
 const insertVersion = 'INSERT INTO store_version VALUES ($1, 0) ON CONFLICT DO NOTHING';
-const versionNow = 'SELECT version FROM store_version WHERE store = $1';
+const versionNow = `SELECT version, ${clockMs} AS now_ms FROM store_version WHERE store = $1`;
 const lockVersion = `${versionNow} FOR UPDATE`;
 const changedSince =
   'SELECT name, key, value, version FROM stored WHERE store = $1 AND version > $2 ORDER BY version';
@@ -41,7 +43,8 @@ export class ReplicatedStore extends MemoryStore implements TableStore {
   readonly #options: ReplicatedStoreOptions;
   readonly #queue: TableQueue;
   #seenVersion = 0;
-  #polledMs = performance.now();
+  /** By the clock of the database, as the times of removed rows are: a clock here may stand still, or be set. */
+  #polledMs = 0;
   readonly #changes = new Mutex();
   #transaction: Transaction | undefined;
   #onChange: (changes: readonly StoredChange[]) => Promise<void> = async () => {};
@@ -113,7 +116,7 @@ export class ReplicatedStore extends MemoryStore implements TableStore {
     const { database, store } = this.#options;
     const changeOnce = async (transaction: Transaction): Promise<T> => {
       try {
-        const [row] = await transaction.query<{ version: number }>(lockVersion, [store]);
+        const [row] = await transaction.query<VersionNow>(lockVersion, [store]);
         await this.#follow(transaction);
         // Even if rows of it are missing: the next version must be one that nobody has seen.
         this.#seenVersion = Math.max(this.#seenVersion, row?.version ?? 0);
@@ -132,12 +135,13 @@ export class ReplicatedStore extends MemoryStore implements TableStore {
 
   async #poll(): Promise<void> {
     const { database, store } = this.#options;
-    if (performance.now() - this.#polledMs > unpolledMillisecondsMax) await this.#load();
-    const [row] = await database.query<{ version: number }>(versionNow, [store]);
-    if (row !== undefined && row.version !== this.#seenVersion) await this.#follow(database);
+    const [row] = await database.query<VersionNow>(versionNow, [store]);
+    if (row === undefined) return;
+    if (row.now_ms - this.#polledMs > unpolledMillisecondsMax) await this.#load();
+    else if (row.version !== this.#seenVersion) await this.#follow(database);
     await this.#published;
     if (Math.random() < 1 / 600) await database.query(pruneRemoved, [store]);
-    this.#polledMs = performance.now();
+    this.#polledMs = row.now_ms;
   }
 
   async #follow(session: { query: Database['query'] }): Promise<void> {
@@ -163,9 +167,10 @@ export class ReplicatedStore extends MemoryStore implements TableStore {
 
   async #load(): Promise<void> {
     const { database, store } = this.#options;
-    const [row] = await database.query<{ version: number }>(versionNow, [store]);
+    const [row] = await database.query<VersionNow>(versionNow, [store]);
     const changes = await this.load(database, store);
     this.#seenVersion = Math.max(this.#seenVersion, row?.version ?? 0);
+    this.#polledMs = Math.max(this.#polledMs, row?.now_ms ?? 0);
     this.#publish(changes);
     await this.#published;
   }
