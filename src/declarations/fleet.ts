@@ -21,6 +21,8 @@ export interface Fleet {
   logBytesMax?: number;
   /** Set once it is being deleted: then devices find no such fleet, and nothing is created in it. */
   deletingSinceMs?: number;
+  /** Set once it is deleted: nothing is left of it but its id, which is taken while the logs have its records. */
+  retiredAtMs?: number;
 }
 
 export interface SchemaText {

@@ -36,9 +36,15 @@ function deletingOf({ fleet, schemas }: FleetSnapshot): FleetSnapshot {
   return { fleet: { ...fleet, deletingSinceMs: Date.now() }, schemas };
 }
 
-function isTakenBy({ deletingSinceMs }: Fleet): { msg: string } | undefined {
+function isTakenBy({ deletingSinceMs, retiredAtMs }: Fleet): { msg: string } | undefined {
+  if (retiredAtMs !== undefined) {
+    const at = new Date(retiredAtMs).toISOString();
+    return {
+      msg: `The fleet of this id was deleted at ${at}, and not all of its records have ended (logRetentionSeconds). Choose another id, or retry later.`,
+    };
+  }
   if (deletingSinceMs === undefined) return undefined;
-  return { msg: 'The fleet of this id is still being deleted. Retry once it is gone.' };
+  return { msg: 'The fleet of this id is still being deleted. Choose another id, or retry later.' };
 }
 
 /** A key that no schema has: verification tells of it. */
@@ -56,6 +62,8 @@ export class Registry {
   readonly #limits: RegistryLimits;
   readonly #changes: Changes;
   readonly #fleets = new Map<string, FleetSnapshot>();
+  /** Deleted fleets whose ids are taken. */
+  readonly #retired = new Map<string, Fleet>();
   #publish: (snapshot: FleetSnapshot) => Promise<void> = async () => {};
 
   constructor(stored: TableStore, limits: RegistryLimits) {
@@ -77,10 +85,8 @@ export class Registry {
     for (const [[fleetId], fleet] of this.#fleetTable.changed(changes, refuseDamaged('fleet'))) {
       const before = this.#fleets.get(fleetId);
       if (fleet !== undefined) this.#takeFleet(fleet);
-      else if (before !== undefined) {
-        this.#fleets.delete(fleetId);
-        removed.push(deletingOf(before));
-      }
+      else this.#forgetFleet(fleetId);
+      if (before !== undefined && !this.#fleets.has(fleetId)) removed.push(deletingOf(before));
       fleetIds.add(fleetId);
     }
     for (const [key, text] of this.#schemaTable.changed(changes, skip)) {
@@ -104,6 +110,11 @@ export class Registry {
   deleting(): string[] {
     const all = [...this.#fleets.values()];
     return all.flatMap(({ fleet }) => (fleet.deletingSinceMs === undefined ? [] : [fleet.fleetId]));
+  }
+
+  /** Ids of deleted fleets that are taken. */
+  retired(): string[] {
+    return [...this.#retired.keys()];
   }
 
   /** Whether there is such a fleet to work in. */
@@ -134,11 +145,11 @@ export class Registry {
   /** @throws ApiError already_exists, limit_reached. */
   createFleet(fleet: Fleet): Promise<void> {
     return this.#changes.run(async () => {
-      const taken = this.#fleets.get(fleet.fleetId)?.fleet;
+      const taken = this.#fleets.get(fleet.fleetId)?.fleet ?? this.#retired.get(fleet.fleetId);
       if (taken !== undefined) throw new ApiError('already_exists', isTakenBy(taken));
-      if (this.#fleets.size >= this.#limits.settings.current.fleetsMax) {
+      if (this.#fleets.size + this.#retired.size >= this.#limits.settings.current.fleetsMax) {
         throw new ApiError('limit_reached', {
-          msg: 'Too many fleets (fleetsMax). Raise the limit.',
+          msg: 'Too many fleets, deleted ones with records among them (fleetsMax). Raise the limit.',
         });
       }
       await this.#storeFleet({ fleet, schemas: [] });
@@ -167,20 +178,31 @@ export class Registry {
     });
   }
 
-  /** Removes a fleet that is being deleted, its schemas first; all else of it must be gone. */
-  async removeFleet(fleetId: string): Promise<void> {
+  /** Removes all of a fleet that is being deleted but its id, its schemas first; all else of it must be gone. */
+  async retireFleet(fleetId: string): Promise<void> {
     let removed: number;
+    const { createdAtMs, deletingSinceMs = Date.now() } = this.declared(fleetId);
+    const retired = { fleetId, name: '', createdAtMs, deletingSinceMs, retiredAtMs: Date.now() };
     do {
       removed = await this.#changes.run(async () => {
         let schemas = 0;
         await this.#changes.write(() => {
           schemas = this.#schemaTable.deletePrefix([fleetId], removedMax);
-          if (schemas < removedMax) this.#fleetTable.delete([fleetId]);
+          if (schemas < removedMax) this.#fleetTable.put([fleetId], retired);
         });
         return schemas;
       });
     } while (removed === removedMax);
-    this.#fleets.delete(fleetId);
+    this.#takeFleet(retired);
+  }
+
+  /** Gives the id of a deleted fleet free. */
+  async releaseFleet(fleetId: string): Promise<void> {
+    await this.#changes.run(async () => {
+      if (!this.#retired.has(fleetId)) return;
+      await this.#changes.write(() => void this.#fleetTable.delete([fleetId]));
+      this.#retired.delete(fleetId);
+    });
   }
 
   /** Returns whether the schema is new. @throws ApiError invalid_json, invalid_schema, limit_reached, unavailable. */
@@ -240,8 +262,16 @@ export class Registry {
   }
 
   #takeFleet(fleet: Fleet): void {
-    const schemas = this.#fleets.get(fleet.fleetId)?.schemas ?? [];
-    this.#fleets.set(fleet.fleetId, { fleet, schemas });
+    const { fleetId, retiredAtMs } = fleet;
+    const schemas = this.#fleets.get(fleetId)?.schemas ?? [];
+    this.#forgetFleet(fleetId);
+    if (retiredAtMs !== undefined) this.#retired.set(fleetId, fleet);
+    else this.#fleets.set(fleetId, { fleet, schemas });
+  }
+
+  #forgetFleet(fleetId: string): void {
+    this.#fleets.delete(fleetId);
+    this.#retired.delete(fleetId);
   }
 
   /** Without a text the schema is removed. */

@@ -11,7 +11,9 @@ const noteMessages = [{ kind: 'message', schema: 'note' }];
 
 it('killed again and again, a deletion of a fleet goes on at each start until all is gone', async () => {
   const data = temporaryFolder();
-  let server = await TestServer.start({}, data);
+  // Its id is free again some of these after the fleet has gone, where the data is in databases.
+  const config = { databaseTimeoutMilliseconds: 1_000 };
+  let server = await TestServer.start(config, data);
   try {
     const [fleet, other] = [await createFleet(server, { name: 'Large' }), await createFleet(server)];
     await importDevices(fleet, { count: devices });
@@ -29,7 +31,7 @@ it('killed again and again, a deletion of a fleet goes on at each start until al
     for (let kill = 0; kill < kills; kill += 1) {
       await new Promise((resolve) => setTimeout(resolve, 900 + 150 * kill));
       await server.kill();
-      server = await TestServer.start({}, data);
+      server = await TestServer.start(config, data);
       expect((await device.on(server).heartbeat()).json.detail).toBe('fleet_not_found');
     }
     await expect

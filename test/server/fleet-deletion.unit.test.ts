@@ -63,6 +63,7 @@ it('nothing of a fleet is removed while a backup runs, and its record goes last'
       forwarders: new Forwarders(stored, registry, { forwardersPerFleetMax: 9 }),
       services,
       shards: [],
+      lateWriteMilliseconds: 0,
       isBackupRunning: () => isBackupRunning,
       log: createLog('silent'),
     });
@@ -77,7 +78,8 @@ it('nothing of a fleet is removed while a backup runs, and its record goes last'
 
   failure = undefined;
   const second = start();
-  await expect.poll(() => registry.deleting(), { timeout: 20_000 }).toEqual([]);
+  const left = () => [...registry.deleting(), ...registry.retired()];
+  await expect.poll(left, { timeout: 20_000 }).toEqual([]);
   await second.stop();
   expect(consumers).toEqual([]);
   expect(tokens.list()).toEqual([]);

@@ -129,7 +129,7 @@ const changeFleet =
 const deletion = {
   summary: 'Delete a fleet',
   description:
-    'Deletes a fleet with all that is declared in it, its devices and their mail, for good: from the answer on there is no such fleet for its devices, and the rest is removed in the background. Until it is gone, `deleting_since` is set and its id is taken. Records stay in the log until their retention ends.',
+    'Deletes a fleet with all that is declared in it, its devices and their mail, for good: from the answer on there is no such fleet for its devices, and the rest is removed in the background. Until it is gone, `deleting_since` is set. Records stay in the log until their retention ends, and its id is taken until then.',
   params: fleetPath,
   querystring: Type.Object({
     name: Type.String({ description: 'Confirmation: the name of the fleet, or its id if it has no name.' }),

@@ -3,18 +3,24 @@ import { deviceKeyOf } from '../../core/identity.ts';
 import { type Log, logFailure } from '../../core/telemetry/log.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { Declarations } from './declarations.ts';
+import { FleetRelease } from './fleet-release.ts';
 import type { RemoteServices } from './remote-services.ts';
 
 export interface FleetDeletionOptions extends Omit<Declarations, 'hold' | 'close' | 'follow'> {
   services: Pick<RemoteServices, 'consumers' | 'broadcasts'>;
   shards: readonly Shard[];
+  /** See FleetRelease. */
+  lateWriteMilliseconds: number;
   /** Nothing is removed meanwhile: a copy that has a device has its fleet too. */
   isBackupRunning(): boolean;
   log: Log;
 }
 
 const pollMs = 1_000;
-/** What was admitted before a fleet was marked, on another node too, has ended by then or is found by another pass. */
+/**
+ * What was admitted before a fleet was marked, on another node too, has mostly ended by then, and is found by another
+ * pass; what has not, before its id is free again.
+ */
 const settledMs = 3_000;
 /**
  * One write of a shard: so many devices, with so many mails unless it is one device. Some milliseconds of the shard's
@@ -33,16 +39,22 @@ const retryMs = 10_000;
 /**
  * Removes the fleets that are marked as being deleted, one after the other, on the main thread of the leader: step by
  * step, each a bounded write among those of others. Nothing else is remembered, so that a crash loses nothing: the next
- * start finds the mark, which goes last.
+ * start finds the mark, which goes last. The id of such a fleet is taken until its records have ended too.
  */
 export class FleetDeletion {
   readonly #options: FleetDeletionOptions;
   readonly #running = new SingleFlight(() => this.#deleteAll());
   readonly #timer: NodeJS.Timeout;
   readonly #stopping = new AbortController();
+  readonly #release: FleetRelease;
 
   constructor(options: FleetDeletionOptions) {
     this.#options = options;
+    this.#release = new FleetRelease({
+      ...options,
+      removeDevices: (fleetId) => this.#devices(fleetId),
+      proceed: () => this.#proceed(),
+    });
     this.#timer = setInterval(() => void this.#running.run(), pollMs);
   }
 
@@ -59,17 +71,22 @@ export class FleetDeletion {
   }
 
   async #deleteAll(): Promise<void> {
-    const { registry, log } = this.#options;
-    for (const fleetId of registry.deleting()) {
-      try {
-        await this.#delete(fleetId);
-      } catch (error) {
-        if (error === heldBack) return;
-        // Others have their turn; the next run tries again.
-        logFailure(log, error, 'deleting a fleet failed; retrying');
-        await sleep(retryMs, this.#stopping.signal);
-      }
+    for (const fleetId of this.#options.registry.deleting()) {
+      if (!(await this.#attempt(() => this.#delete(fleetId)))) return;
     }
+    await this.#attempt(() => this.#release.run());
+  }
+
+  /** Returns false if it was held back. After a failure others have their turn; the next run tries again. */
+  async #attempt(step: () => Promise<void>): Promise<boolean> {
+    try {
+      await step();
+    } catch (error) {
+      if (error === heldBack) return false;
+      logFailure(this.#options.log, error, 'deleting a fleet failed; retrying');
+      await sleep(retryMs, this.#stopping.signal);
+    }
+    return true;
   }
 
   async #delete(fleetId: string): Promise<void> {
@@ -85,7 +102,7 @@ export class FleetDeletion {
       }
     }
     this.#proceed();
-    await registry.removeFleet(fleetId);
+    await registry.retireFleet(fleetId);
     log.info({ fleet: fleetId }, 'fleet deleted');
   }
 

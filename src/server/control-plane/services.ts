@@ -77,7 +77,13 @@ async function startParts(
     forwarderDeadLetters: forwarderWork.deadLetters,
     broadcasts: new LocalBroadcastService(broadcaster),
   };
-  const deletion = new FleetDeletion({ ...params, ...declarations, services, shards: shards.all });
+  const deletion = new FleetDeletion({
+    ...params,
+    ...declarations,
+    services,
+    shards: shards.all,
+    lateWriteMilliseconds: lateWriteMilliseconds(params.config),
+  });
   return {
     services,
     /** Answers requests that wait for records; called before the admin server stops. */
@@ -93,4 +99,12 @@ async function startParts(
       await broadcaster.stop();
     },
   };
+}
+
+/** Each write of a database waits for its turn once, and has five attempts of a connection and an answer. */
+const lateWriteTimeouts = 12;
+
+/** The time in which writes of other nodes have ended; an embedded store has none, and takes its own in order. */
+function lateWriteMilliseconds({ store, databaseTimeoutMilliseconds }: RunningConfig): number {
+  return store.engine === 'postgres' ? lateWriteTimeouts * databaseTimeoutMilliseconds : 0;
 }
