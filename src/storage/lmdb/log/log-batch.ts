@@ -1,11 +1,11 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { isUuid, uuidBytesLength, uuidTimeMs } from '../../../core/uuid.ts';
 import {
-  checkLogRecord,
   type DecodedLogRecord,
   decodeLogRecord,
   deviceOfLogRecord,
   endOfLogRecord,
+  headOfLogRecord,
 } from './log-record.ts';
 
 /**
@@ -31,7 +31,7 @@ const timeBytes = 6;
 const listingBytes = uuidBytesLength + timeBytes + 1;
 
 /** A record without its position. */
-export interface BatchRecord extends Omit<DecodedLogRecord, 'end'> {
+export interface BatchRecord extends DecodedLogRecord {
   /** Offset from the first position of its batch. */
   index: number;
   /** UUIDv7, 16 bytes. */
@@ -109,32 +109,18 @@ export function countOf(batch: Buffer): number {
   return batch.readUInt32BE(countAt);
 }
 
-/** Counts the records of a batch; undefined if it is not exactly as encoded here. @throws RangeError */
+/** Counts the records of a batch; undefined if it is not exactly as encoded here. */
 export function countBatch(batch: Buffer): number | undefined {
-  const count = countOf(batch);
-  if (!isFormat(batch.readUInt8(0)) || count === 0 || !isUuid(batch.subarray(1))) return undefined;
-  const isListed = isListedBatch(batch);
-  const isCut = isCutBatch(batch);
-  let at = batchHeaderBytes;
-  let index = 0;
   let records = 0;
-  while (isCut ? at < batch.length : index < count) {
-    let remaining = count;
-    if (isCut) {
-      index += batch.readUInt32BE(at);
-      remaining = batch.readUInt32BE(at + 4);
-      at += runHeaderBytes;
-      if (remaining === 0 || index + remaining > count) return undefined;
-    }
-    for (const end = index + remaining; index < end; index += 1) {
-      if (isListed && !isUuid(batch.subarray(at))) return undefined;
-      const { isSound, end: recordEnd } = checkLogRecord(batch, isListed ? at + listingBytes : at);
-      if (!isSound || recordEnd > batch.length) return undefined;
-      at = recordEnd;
+  try {
+    for (const { at } of entriesIn(batch)) {
+      headOfLogRecord(batch, at);
       records += 1;
     }
+  } catch {
+    return undefined;
   }
-  return at === batch.length ? records : undefined;
+  return records;
 }
 
 /** The time of a batch's newest record. All records of an ingested batch share it. */
@@ -152,13 +138,13 @@ export interface BatchEntry {
   end: number;
 }
 
-/** Locates the remaining records of a batch. @throws RangeError for a damaged one. */
+/** Locates the remaining records of a batch, all of which it checks but what is in them. @throws RangeError for a damaged one */
 export function* entriesIn(batch: Buffer): Generator<BatchEntry> {
   const format = batch.readUInt8(0);
-  if (!isFormat(format)) throw new Error(`log batch of format ${format}`);
+  const count = countOf(batch);
+  expectSound(isFormat(format) && count > 0 && isUuidAt(batch, 1));
   const isListed = isListedBatch(batch);
   const isCut = isCutBatch(batch);
-  const count = countOf(batch);
   let at = batchHeaderBytes;
   let index = 0;
   while (isCut ? at < batch.length : index < count) {
@@ -167,15 +153,29 @@ export function* entriesIn(batch: Buffer): Generator<BatchEntry> {
       index += batch.readUInt32BE(at);
       remaining = batch.readUInt32BE(at + 4);
       at += runHeaderBytes;
+      expectSound(remaining > 0 && index + remaining <= count);
     }
     for (const runEnd = index + remaining; index < runEnd; index += 1) {
       const listingAt = isListed ? at : undefined;
-      if (isListed) at += listingBytes;
+      if (isListed) {
+        expectSound(isUuidAt(batch, at));
+        at += listingBytes;
+      }
       const end = endOfLogRecord(batch, at);
+      expectSound(end <= batch.length);
       yield { index, listingAt, at, end };
       at = end;
     }
   }
+  expectSound(at === batch.length);
+}
+
+function isUuidAt(batch: Buffer, at: number): boolean {
+  return isUuid(batch.subarray(at, at + uuidBytesLength));
+}
+
+function expectSound(isSound: boolean): void {
+  if (!isSound) throw new RangeError('a batch of the log is damaged');
 }
 
 function idOf(batch: Buffer, { index, listingAt }: BatchEntry): Buffer {
@@ -219,15 +219,15 @@ export function cutFormatOf(batch: Buffer): number {
   return isListedBatch(batch) ? cutListedFormat : cutIngestedFormat;
 }
 
+/** Decodes the records of a batch. @throws RangeError for a damaged one, if need be behind some of its records */
 export function* decodeBatch(batch: Buffer): Generator<BatchRecord> {
   for (const entry of entriesIn(batch)) {
-    const { end: _, ...record } = decodeLogRecord(batch, entry.at);
     const listing = {
       id: idOf(batch, entry),
       timeMs: timeMsOf(batch, entry),
       isRelocated: isRelocated(batch, entry),
     };
-    yield { index: entry.index, ...listing, ...record };
+    yield { index: entry.index, ...listing, ...decodeLogRecord(batch, entry.at, entry.end) };
   }
 }
 

@@ -4,7 +4,7 @@ import type { Table } from '../environment/stored-tables.ts';
 import { readSequence, sequenceKey } from '../layout/keys.ts';
 import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
-import { countBatch, countOf, decodeBatch, isDamaged } from './log-batch.ts';
+import { countOf, decodeBatch, isDamaged } from './log-batch.ts';
 
 /** Reads the records from a position to the end of its batch; the next batch if the position is empty. */
 export function readLogPage(tables: Pick<Tables, 'log' | 'times'>, from: number): LogPage {
@@ -40,20 +40,30 @@ function pageOf(log: Table, times: Table, key: Buffer, from: number): LogPage | 
   const first = readSequence(key, 0);
   const batch = readBatch(log, key);
   if (batch !== undefined && !isDamaged(batch) && first + countOf(batch) <= from) return undefined;
-  if (batch === undefined || !isSound(batch)) {
+  const records = batch && recordsIn(batch, first, from);
+  if (batch === undefined || records === undefined) {
     // Its number of positions is unknown, so the next batch may start anywhere after it.
     return first < from ? undefined : { records: [], next: first + 1, damaged: true };
   }
-  const records: StoredRecord[] = [];
   const next = first + countOf(batch);
-  for (const { index, timeMs, ...record } of decodeBatch(batch)) {
-    const position = first + index;
-    if (position >= from) records.push({ position, ...record, storedAtMs: timeMs });
-  }
   // Only after the last access to the batch: another read invalidates the view.
   const jumpsMs = storedJumpsMs(times);
   for (const record of records) record.storedAtMs += jumpsMs;
   return { records, next, damaged: false };
+}
+
+/** The records from `from` on, dated by shard life time; undefined if the batch is damaged anywhere. */
+function recordsIn(batch: Buffer, first: number, from: number): StoredRecord[] | undefined {
+  const records: StoredRecord[] = [];
+  try {
+    for (const { index, timeMs, ...record } of decodeBatch(batch)) {
+      const position = first + index;
+      if (position >= from) records.push({ position, ...record, storedAtMs: timeMs });
+    }
+  } catch {
+    return undefined;
+  }
+  return records;
 }
 
 /** A view valid until the next read; undefined if a page of it is damaged. */
@@ -63,13 +73,5 @@ function readBatch(log: Table, key: Buffer): Buffer | undefined {
   } catch (error) {
     if (isDamage(error)) return undefined;
     throw error;
-  }
-}
-
-function isSound(batch: Buffer): boolean {
-  try {
-    return !isDamaged(batch) && countBatch(batch) !== undefined;
-  } catch {
-    return false;
   }
 }

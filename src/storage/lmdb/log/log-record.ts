@@ -60,14 +60,16 @@ function writeHeader(
   return bytes.writeUIntBE(payloadBytes, deviceKeyLength + 2 + schema.length, 3);
 }
 
-export interface DecodedLogRecord {
+/** What a record is, without its payload. */
+interface LogRecordHead {
   device: DeviceKey;
   kind: RecordKind;
   schema: string;
+}
+
+export interface DecodedLogRecord extends LogRecordHead {
   payload: Buffer;
   recordedAtMs?: number;
-  /** Offset of the next record. */
-  end: number;
 }
 
 export function deviceOfLogRecord(bytes: Buffer, at: number): DeviceKey {
@@ -83,38 +85,33 @@ function recordedAtBytesOf(bytes: Buffer, at: number): number {
   return (bytes.readUInt8(at + deviceKeyLength) & hasRecordedAt) === 0 ? 0 : recordedAtBytes;
 }
 
-function kindOf(bytes: Buffer, at: number): RecordKind | undefined {
-  return recordKinds[bytes.readUInt8(at + deviceKeyLength) & kindMask];
-}
-
 /** The end of the record at `at`. */
 export function endOfLogRecord(bytes: Buffer, at: number): number {
   const payloadLengthAt = payloadLengthAtOf(bytes, at);
   return payloadLengthAt + 3 + recordedAtBytesOf(bytes, at) + bytes.readUIntBE(payloadLengthAt, 3);
 }
 
-/** Decodes the record at `at`. */
-export function decodeLogRecord(bytes: Buffer, at: number): DecodedLogRecord {
-  const schemaAt = at + deviceKeyLength + 2;
-  const payloadLengthAt = payloadLengthAtOf(bytes, at);
-  const recordedAtAt = payloadLengthAt + 3;
-  const payloadAt = recordedAtAt + recordedAtBytesOf(bytes, at);
-  const end = endOfLogRecord(bytes, at);
-  return {
-    device: readDevice(bytes, at),
-    kind: kindOf(bytes, at) ?? 'datapoint',
-    schema: bytes.toString('latin1', schemaAt, payloadLengthAt),
-    payload: Buffer.from(bytes.subarray(payloadAt, end)),
-    ...(payloadAt > recordedAtAt && { recordedAtMs: bytes.readUIntBE(recordedAtAt, recordedAtBytes) }),
-    end,
-  };
+/** Decodes the head of the record at `at`. @throws RangeError for a damaged one */
+export function headOfLogRecord(bytes: Buffer, at: number): LogRecordHead {
+  const device = readDevice(bytes, at);
+  const kind = recordKinds[bytes.readUInt8(at + deviceKeyLength) & kindMask];
+  const schema = bytes.toString('latin1', at + deviceKeyLength + 2, payloadLengthAtOf(bytes, at));
+  if (kind === undefined || !isDeviceKey(device) || !schemaNamePattern.test(schema)) {
+    throw new RangeError('a record of the log is damaged');
+  }
+  return { device, kind, schema };
 }
 
-/** Whether the record at `at` has valid fields, and where it ends. @throws RangeError */
-export function checkLogRecord(bytes: Buffer, at: number): { isSound: boolean; end: number } {
-  const device = readDevice(bytes, at);
-  const end = endOfLogRecord(bytes, at);
-  const schema = bytes.toString('latin1', at + deviceKeyLength + 2, payloadLengthAtOf(bytes, at));
-  const isKnownKind = kindOf(bytes, at) !== undefined;
-  return { isSound: isKnownKind && isDeviceKey(device) && schemaNamePattern.test(schema), end };
+/** Decodes the record at `at`, which ends at `end`. @throws RangeError for a damaged one */
+export function decodeLogRecord(bytes: Buffer, at: number, end: number): DecodedLogRecord {
+  const recordedAtAt = payloadLengthAtOf(bytes, at) + 3;
+  const payloadAt = recordedAtAt + recordedAtBytesOf(bytes, at);
+  const { device, kind, schema } = headOfLogRecord(bytes, at);
+  return {
+    device,
+    kind,
+    schema,
+    payload: Buffer.from(bytes.subarray(payloadAt, end)),
+    ...(payloadAt > recordedAtAt && { recordedAtMs: bytes.readUIntBE(recordedAtAt, recordedAtBytes) }),
+  };
 }
