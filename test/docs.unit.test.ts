@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { alerts } from '../src/cli/commands/server/prometheus-alerts.ts';
 import { runErrorCode } from '../src/contract/action-run.ts';
 import { anyDestination } from '../src/contract/destination-text.ts';
 import { deviceLine } from '../src/contract/device.ts';
@@ -402,4 +403,11 @@ describe('what the code knows', () => {
     );
     expect(missing).toEqual([]);
   });
+});
+
+it('watching.md has every alert, and no other', () => {
+  const named = pageAt('docs/run/watching.md')
+    .prose.join('\n')
+    .match(/`Fleetpost[A-Z][A-Za-z]+`/g);
+  expect(named).toEqual(alerts.map(({ name }) => `\`${name}\``));
 });

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # What `npm run test:all` needs besides Node: says the one line that installs what is missing, or with --install runs
 # it. libfaketime changes a running server's clock, records are forwarded to nats-server, pebble is an ACME directory,
-# curl, Python and C are clients, the console is looked at in chromium, and root fills and mounts small file systems.
+# promtool tries the alert rules, curl, Python and C are clients, the console is looked at in chromium, and root fills and mounts small file systems.
 set -euo pipefail
 
 missing=()
 compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || missing+=(libfaketime)
 PATH="$PATH:/usr/sbin" command -v nats-server >/dev/null || missing+=(nats-server)
 command -v pebble >/dev/null || missing+=(pebble)
+command -v promtool >/dev/null || missing+=(prometheus)
 command -v chromium-headless-shell >/dev/null || missing+=(chromium-headless-shell)
 command -v curl >/dev/null || missing+=(curl)
 python3 -c 'import http.client, ssl' 2>/dev/null || missing+=(python3)

@@ -23,6 +23,7 @@ import { addRecordCommands } from './commands/records/record.ts';
 import { addAuditCommands } from './commands/server/audit.ts';
 import { addBackupCommand } from './commands/server/backup.ts';
 import { addDashboardCommand } from './commands/server/grafana-dashboard.ts';
+import { addAlertsCommand } from './commands/server/prometheus-alerts.ts';
 import { addReleaseCommand } from './commands/server/release.ts';
 import { addStatusCommand } from './commands/server/status.ts';
 import { addTopCommand } from './commands/server/top.ts';
@@ -76,6 +77,7 @@ export function createProgram(): Command {
   addStatusCommand(program);
   addReleaseCommand(program);
   addDashboardCommand(program);
+  addAlertsCommand(program);
   addSimulateCommands(program);
   addConsoleCommand(program);
   addContextCommands(program);

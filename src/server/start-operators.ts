@@ -126,7 +126,11 @@ function contextOf(
     certificates,
     acme,
     traces,
-    activity: { sizes: () => shards.sizes(), topTalkers: () => cluster.talkers() },
+    activity: {
+      sizes: () => shards.sizes(),
+      diskFreeBytes: () => shards.diskFreeBytes(),
+      topTalkers: () => cluster.talkers(),
+    },
     lockouts: cluster.lockouts,
     refusals: refusalLog(cluster),
     watched: cluster.watched,

@@ -98,6 +98,8 @@ export class DatabaseShards implements MainShards {
     return this.#sizes[shard]?.connected ?? 0;
   }
 
+  diskFreeBytes(): undefined {}
+
   problems(): readonly ShardProblem[] {
     return this.#problems;
   }

@@ -83,6 +83,8 @@ export interface MainShards {
   /** Devices with open event streams; undefined where the shard's worker counts them. */
   connectedOf(shard: number): number | undefined;
   problems(): readonly ShardProblem[];
+  /** Undefined where it is not watched, or the databases' own affair. */
+  diskFreeBytes(): number | undefined;
   close(): Promise<void>;
 }
 
@@ -136,6 +138,10 @@ export class Shards implements MainShards {
   problems(): readonly ShardProblem[] {
     if (this.#environments.every((environment) => environment.hasDiskToGrow())) return [];
     return [{ reason: 'disk_full', msg: 'The disk of the data folder is full (diskFreeBytesMin).' }];
+  }
+
+  diskFreeBytes(): number | undefined {
+    return this.#environments[0]?.diskFreeBytes();
   }
 
   /** Number of devices, as LMDB counts them. */

@@ -87,6 +87,8 @@ export interface ConfiguredKey {
 export interface ActivityView {
   /** Sizes of each shard, as its store counts them. */
   sizes(): readonly { bytes: number; logBytes: number; devices: number; mails: number }[];
+  /** Free bytes of the data folder's disk; undefined where it is not watched, and on databases. */
+  diskFreeBytes(): number | undefined;
   /** Estimates the busiest devices over all workers, busiest first. */
   topTalkers(): Promise<{ device: DeviceKey; requestsPerSecond: number }[]>;
 }

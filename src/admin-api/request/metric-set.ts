@@ -78,6 +78,8 @@ export class MetricSet {
       labelNames: [label],
       registers: [this.registry],
       collect() {
+        // A value that is not read any more is over.
+        this.reset();
         for (const [value, level] of read()) this.set({ [label]: value }, level);
       },
     });

@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, type Registry } from 'prom-client';
 import { Type } from 'typebox';
 import { SingleFlight } from '../../core/async.ts';
+import { programVersion } from '../../core/telemetry/version.ts';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import { addActionMetrics } from '../../features/actions/metrics.ts';
 import { addBackupMetrics } from '../../features/backups/metrics.ts';
@@ -46,7 +47,7 @@ function addDeviceApiMetrics(set: MetricSet, { metrics, connections }: AdminCont
 }
 
 function addShardMetrics(set: MetricSet, context: AdminContext): void {
-  const { metrics, queueDepth, shards, connectedOf, devicesOf } = context;
+  const { metrics, queueDepth, shards, connectedOf, devicesOf, activity } = context;
   const ofShards = (name: string, help: string, read: (shard: number) => number): void =>
     set.gauges(name, help, 'shard', () => shards.all.map((_, shard) => [shard, read(shard)]));
   const ofOwners = (name: string, help: string, read: (owner: WorkerMetrics) => number): void =>
@@ -58,6 +59,11 @@ function addShardMetrics(set: MetricSet, context: AdminContext): void {
     connectedOf,
   );
   ofShards('fleetpost_devices', 'Devices of all fleets.', devicesOf);
+  const ofStores = (name: string, help: string, key: keyof ReturnType<typeof activity.sizes>[number]): void =>
+    set.gauges(name, help, 'shard', () => activity.sizes().map((sizes, shard) => [shard, sizes[key]]));
+  ofStores('fleetpost_shard_bytes', 'Size of a shard in its store, its log included.', 'bytes');
+  ofStores('fleetpost_log_bytes', 'Size of the log of a shard.', 'logBytes');
+  ofStores('fleetpost_mails_waiting', 'Mails in mailboxes.', 'mails');
   set.gauges('fleetpost_shard_queue_depth', 'Writes in flight.', 'shard', () =>
     metrics.map((_, shard) => [shard, queueDepth(shard)]),
   );
@@ -80,6 +86,37 @@ function addShardMetrics(set: MetricSet, context: AdminContext): void {
   );
   set.histograms('fleetpost_commit_batch_size', 'Writes in one transaction.', batchBounds, 'shard', () =>
     metrics.map((owner) => owner.batchSizes()),
+  );
+}
+
+/** Adds what alerts begin with: whether the server is ready, and what it is soon short of. */
+function addHealthMetrics(set: MetricSet, { notReady, activity, lockouts }: AdminContext): void {
+  const version = programVersion();
+  set.gauges('fleetpost_build_info', 'Always 1, with the version of the program.', 'version', () => [
+    [version, 1],
+  ]);
+  set.gauges(
+    'fleetpost_ready',
+    'As /readyz: 1 with the reason none, or 0 for each reason why devices are not fully served.',
+    'reason',
+    () => {
+      const reasons = notReady().map(({ reason }) => [reason, 0] as const);
+      return reasons.length === 0 ? [['none', 1]] : reasons;
+    },
+  );
+  set.gauges(
+    'fleetpost_disk_free_bytes',
+    'Free space on a disk of the server. None on databases, or where diskFreeBytesMin is 0.',
+    'disk',
+    () => {
+      const bytes = activity.diskFreeBytes();
+      return bytes === undefined ? [] : [['data', bytes]];
+    },
+  );
+  set.gauge(
+    'fleetpost_lockouts',
+    'Devices locked out at an address after wrong secrets, and addresses after wrong claims.',
+    () => lockouts.count,
   );
 }
 
@@ -151,6 +188,7 @@ export function registerMetrics(context: AdminContext): { registry: Registry; co
   const { registry } = set;
   addDeviceApiMetrics(set, context);
   addShardMetrics(set, context);
+  addHealthMetrics(set, context);
   addServerMetrics(set, context);
   addCertificateMetrics(set, context);
   addBackupMetrics(set, context);
@@ -167,6 +205,14 @@ export function registerMetrics(context: AdminContext): { registry: Registry; co
   return { registry, collect };
 }
 
+/** Adds prom-client's own metrics, but for gauges whose names say that they are counters. */
+function measureProcess(register: Registry): void {
+  collectDefaultMetrics({ register });
+  for (const kind of ['handles', 'requests', 'resources']) {
+    register.removeSingleMetric(`nodejs_active_${kind}_total`);
+  }
+}
+
 /** Returns all current metrics in Prometheus' text format. */
 export type Scrape = () => Promise<{ type: string; text: string }>;
 
@@ -176,7 +222,7 @@ export function createScrape(context: AdminContext): Scrape {
   // Concurrent scrapes share one, because each reads all figures, over several turns of the event loop.
   const scraping = new SingleFlight(async () => {
     // Not before somebody scrapes: measuring the event loop wakes the thread 100 times a second, for 1 % of a core.
-    if (!isProcessMeasured) collectDefaultMetrics({ register: registry });
+    if (!isProcessMeasured) measureProcess(registry);
     isProcessMeasured = true;
     await collect();
     return { type: registry.contentType, text: await registry.metrics() };

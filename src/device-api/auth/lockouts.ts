@@ -153,6 +153,15 @@ export class Lockouts implements LockoutList {
     return { items, next: null };
   }
 
+  get count(): number {
+    const now = monotonicSeconds();
+    let locked = 0;
+    for (let at = lockedUntilAt; at < this.#pairs.length; at += pairCells) {
+      if ((this.#pairs[at] ?? 0) > now) locked += 1;
+    }
+    return locked;
+  }
+
   lift(filter: LockoutFilter): number {
     let lifted = 0;
     for (const [at] of this.#each(filter, 0)) {

@@ -21,6 +21,8 @@ export interface LockoutFilter {
 
 /** The lockouts of this node, which its threads share. */
 export interface LockoutList {
+  /** Lockouts that are in force. */
+  readonly count: number;
   /** In no particular order; each page continues where the one before ended, whatever has changed since. */
   list(filter: LockoutFilter, after: string, limit: number): Page<Lockout>;
   /** Ends lockouts on all threads at once, as if there had been none before; returns their number. */

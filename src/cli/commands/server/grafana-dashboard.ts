@@ -62,6 +62,12 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
         [sum('fleetpost_connections_open'), 'connections'],
         [sum('fleetpost_streams_open'), 'streams'],
       ]),
+      panel('Devices', [
+        [sum('fleetpost_devices'), 'all'],
+        [sum('fleetpost_devices_connected'), 'with an event stream'],
+        [sum('fleetpost_lockouts'), 'locked out'],
+      ]),
+      panel('Mails waiting', [[sum('fleetpost_mails_waiting'), 'mails']]),
       panel('Connections refused', [
         [rate('fleetpost_connections_refused_total', 'instance'), '{{instance}}'],
       ]),
@@ -138,6 +144,26 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
         [rate('fleetpost_dead_letters_dropped_total', 'instance'), 'dead letters {{instance}}'],
         [rate('fleetpost_audit_entries_lost_total', 'instance'), 'audit entries {{instance}}'],
       ]),
+    ],
+  ],
+  [
+    'Server',
+    [
+      panel('Ready', [[`min by (reason) (fleetpost_ready${at})`, '{{reason}}']]),
+      panel('Free disk', [[sum('fleetpost_disk_free_bytes', 'instance'), '{{instance}}']], { unit: 'bytes' }),
+      panel('Size', [[sum('fleetpost_shard_bytes', 'shard'), 'shard {{shard}}']], { unit: 'bytes' }),
+      panel(
+        'Time until a certificate expires',
+        [[`fleetpost_certificate_expiry_timestamp_seconds${at} - time()`, '{{instance}} {{listener}}']],
+        { unit: 's' },
+      ),
+      panel('Held, and schemas disabled', [
+        [sum('fleetpost_held', 'instance'), 'held {{instance}}'],
+        [sum('fleetpost_schemas_disabled', 'instance'), 'schemas disabled {{instance}}'],
+      ]),
+      panel('Age of the backup', [[`time() - fleetpost_backup_timestamp_seconds${at}`, '{{instance}}']], {
+        unit: 's',
+      }),
     ],
   ],
   [

@@ -207,6 +207,12 @@ export class Environment implements TableStore {
     return this.#diskFree() >= this.#diskFreeBytesMin / 4;
   }
 
+  /** Free bytes of its disk, as last known; undefined where `diskFreeBytesMin` is 0, so that nothing watches it. */
+  diskFreeBytes(): number | undefined {
+    const bytes = this.#diskFree();
+    return Number.isFinite(bytes) ? bytes : undefined;
+  }
+
   #diskFree(): number {
     const now = performance.now();
     if (now - this.#diskCheckedAtMs > diskCheckIntervalMs && this.#diskFreeBytesMin > 0) {
