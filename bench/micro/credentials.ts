@@ -27,7 +27,7 @@ export async function credentials(): Promise<Group> {
   const shared = {
     config,
     lockouts: new Lockouts(allocateLockouts('seed'), config.settings),
-    fleets: new Fleets([snapshot], { settings: config.settings, onDisabled() {} }),
+    fleets: new Fleets([snapshot], { settings: config.settings, defersCompiling: true, onDisabled() {} }),
     shards: { of: () => shard },
   };
   // The rest of the context belongs to endpoints.

@@ -43,6 +43,8 @@ export interface DisabledSchema extends SchemaText {
 /** Limits and notification of a thread's schemas. */
 export interface FleetsOptions {
   settings: SchemaWatch['settings'];
+  /** Whether a fleet that compiles many schemas at once is told to retry; else its bodies wait. */
+  defersCompiling: boolean;
   onDisabled(schema: DisabledSchema): void;
 }
 
@@ -62,10 +64,10 @@ class FleetView {
   constructor(
     { fleet, schemas }: FleetSnapshot,
     before: FleetView | undefined,
-    { settings, onDisabled }: FleetsOptions,
+    { settings, defersCompiling, onDisabled }: FleetsOptions,
   ) {
     this.fleet = fleet;
-    this.#budget = before === undefined ? new CompileBudget(settings) : before.#budget;
+    this.#budget = before === undefined ? new CompileBudget(settings, defersCompiling) : before.#budget;
     this.#schemas = { datapoint: new Map(), message: new Map(), mail: new Map() };
     for (const { kind, name, text, disabled } of schemas) {
       const known = before?.schema(kind, name);

@@ -69,6 +69,8 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
   };
   const fleets = new Fleets(registry.snapshots(), {
     settings: config.settings,
+    // Mail of operators and actions, which would fail for good.
+    defersCompiling: false,
     onDisabled: (schema) => {
       logDisabled(log, schema);
       disableSchema(schema);

@@ -33,7 +33,7 @@ const settings = new LiveSettings(start.config.settings.current);
 const config: ThreadConfig = { ...start.config, settings };
 const log = createLog(settings.current.logLevel, { worker: index });
 const metrics = new WorkerMetrics(routeNames, start.metrics);
-const fleets = new Fleets(start.fleets, { settings, onDisabled: reportDisabled });
+const fleets = new Fleets(start.fleets, { settings, defersCompiling: true, onDisabled: reportDisabled });
 
 if (parentPort === null) throw new Error('this file runs as a worker only');
 const parent = parentPort;

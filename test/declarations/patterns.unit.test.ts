@@ -219,6 +219,7 @@ describe('what a fleet may compile at once on a thread', () => {
     const disabled: string[] = [];
     const fleets = new Fleets([fleet('GREEDY00', 31), fleet('MODEST00', 1)], {
       settings,
+      defersCompiling: true,
       onDisabled: ({ name }) => disabled.push(name),
     });
     const taken = () =>

@@ -12,14 +12,16 @@ const keptFactor = 20;
  */
 export class CompileBudget {
   readonly #settings: Settings<{ schemaPatternStatesMax: number }>;
+  readonly #defers: boolean;
   #sinceMs = Number.NEGATIVE_INFINITY;
   #taken = 0;
   /** Those that are compiled, the oldest first. */
   readonly #kept: { states: number; release(): void }[] = [];
   #keptStates = 0;
 
-  constructor(settings: Settings<{ schemaPatternStatesMax: number }>) {
+  constructor(settings: Settings<{ schemaPatternStatesMax: number }>, defers: boolean) {
     this.#settings = settings;
+    this.#defers = defers;
   }
 
   /**
@@ -30,7 +32,7 @@ export class CompileBudget {
     const { schemaPatternStatesMax: statesMax } = this.#settings.current;
     const nowMs = performance.now();
     if (nowMs - this.#sinceMs > windowMs) [this.#sinceMs, this.#taken] = [nowMs, 0];
-    if (this.#taken > 0 && this.#taken + states > statesMax) {
+    if (this.#defers && this.#taken > 0 && this.#taken + states > statesMax) {
       const msg = 'Too many schemas of this fleet are compiled at once (schemaPatternStatesMax). Retry.';
       throw unavailable(msg, windowMs / 1_000);
     }

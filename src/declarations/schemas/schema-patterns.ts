@@ -54,25 +54,25 @@ export class SchemaPatterns {
   constructor(schema: JsonObject, statesMax: number) {
     const tooLarge = tooLargePatterns(schema, statesMax);
     if (tooLarge !== undefined) throw new Error(tooLarge);
-    for (const [pointer, source] of patternsIn(schema, '')) this.#compile(source, pointer);
+    for (const [pointer, source] of patternsIn(schema, '')) {
+      if (!this.#compiled.has(source)) this.#compiled.set(source, compile(source, pointer));
+    }
   }
 
   /** A pattern of the schema. */
   get(source: string): Pattern {
-    return this.#compiled.get(source) ?? this.#compile(source, '');
+    const pattern = this.#compiled.get(source);
+    if (pattern === undefined) throw new Error('this pattern is none of its schema');
+    return pattern;
   }
+}
 
-  #compile(source: string, pointer: string): Pattern {
-    const known = this.#compiled.get(source);
-    if (known !== undefined) return known;
-    try {
-      const pattern = new Pattern(source);
-      this.#compiled.set(source, pattern);
-      return pattern;
-    } catch (error) {
-      if (!(error instanceof InvalidPattern)) throw error;
-      throw new Error(`${quoted(pointer)} is not usable: ${quoted(error.message)}`);
-    }
+function compile(source: string, pointer: string): Pattern {
+  try {
+    return new Pattern(source);
+  } catch (error) {
+    if (!(error instanceof InvalidPattern)) throw error;
+    throw new Error(`${quoted(pointer)} is not usable: ${quoted(error.message)}`);
   }
 }
 

@@ -19,7 +19,7 @@ it('a broadcast whose shard takes nothing leaves its turns to others', async () 
   const broadcaster = new Broadcaster({
     config,
     journal,
-    fleets: new Fleets([], { settings: config.settings, onDisabled: () => {} }),
+    fleets: new Fleets([], { settings: config.settings, defersCompiling: false, onDisabled: () => {} }),
     shards: { of: (device) => (device.includes('AWAY') ? away : well).shard, all: [well.shard, away.shard] },
     hold: new Hold(),
     isBackupRunning: () => false,

@@ -28,8 +28,8 @@ export interface DraftLimits {
 }
 
 /**
- * Checks everything of a draft but its code and what its filter costs. A trigger must name a schema of the fleet: a mistyped name would otherwise
- * wait silently for ever.
+ * Checks everything of a draft but its code and the schema of its filter. A trigger must name a schema of the fleet: a
+ * mistyped name would otherwise wait silently for ever.
  * @throws ApiError invalid_action with a sentence.
  */
 export function checkDraft(draft: ActionDraft, schemas: readonly SchemaText[], limits: DraftLimits): void {
