@@ -1,6 +1,7 @@
 import { TestDevice } from '../harness/device.ts';
 import type { TestServer } from '../harness/server.ts';
 import { adminAttacks, attacks, floods, halves, type Target } from './attacks.ts';
+import { tokenAttacks } from './token-attacks.ts';
 
 /** A process of its own, so that making an attack does not slow down who watches. */
 export interface AttackerOptions {
@@ -17,7 +18,7 @@ const { names, target, fleetId, deviceId, secret, clients } = JSON.parse(
 ) as AttackerOptions;
 // Attacks ask a device for its credentials alone.
 const device = new TestDevice(undefined as unknown as TestServer, fleetId, deviceId, secret);
-for (const attack of [...attacks, ...adminAttacks, ...halves, ...floods]) {
+for (const attack of [...attacks, ...adminAttacks, ...halves, ...floods, ...tokenAttacks]) {
   if (names.includes(attack.name)) await attack.start(target, device, clients);
 }
 process.stdout.write('under way\n');

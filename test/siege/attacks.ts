@@ -10,6 +10,9 @@ export interface Target {
   port: number;
   adminPort: number;
   ca: string;
+  /** Of one fleet, for attacks at the admin API. */
+  token?: string;
+  fleetId?: string;
 }
 
 export interface Attack {
@@ -66,7 +69,7 @@ async function overTls(
   return () => crowd.stop();
 }
 
-async function overTcp(
+export async function overTcp(
   port: number,
   clients: number,
   talk: (socket: Socket, crowd: Crowd) => void,
@@ -93,7 +96,7 @@ function trickle(socket: Socket, bytes: Buffer, crowd: Crowd): void {
 }
 
 /** Sends the request again at each answer, `depth` at a time. */
-function floodWith(request: string, depth = 1) {
+export function floodWith(request: string, depth = 1) {
   return (socket: Socket): void => {
     const bytes = Buffer.from(request.repeat(depth));
     let rest = 0;

@@ -1,10 +1,18 @@
 import { parseArgs } from 'node:util';
 import { type Attack, adminAttacks, attacks, floods, halves } from './attacks.ts';
+import { operatorSiege, type Seen } from './operator-siege.ts';
 import { type SiegeResult, siege } from './siege.ts';
+import { tokenAttacks } from './token-attacks.ts';
 
 /** `npm run test:siege -- --clients N --seconds S`: what well-behaved devices see under each attack, as tables. */
 const { values } = parseArgs({
-  options: { clients: { type: 'string', default: '4000' }, seconds: { type: 'string', default: '10' } },
+  options: {
+    clients: { type: 'string', default: '4000' },
+    seconds: { type: 'string', default: '10' },
+    devices: { type: 'string', default: '50000' },
+    /** Only those whose name contains it, at the admin API with a token. */
+    only: { type: 'string' },
+  },
 });
 const clients = Number(values.clients);
 const seconds = Number(values.seconds);
@@ -27,6 +35,32 @@ function print(title: string, results: readonly SiegeResult[]): void {
     })),
   );
 }
+
+function describeSeen({ admin, fresh, turnMs }: Seen): Record<string, string> {
+  return {
+    'adm p50 ms': admin.p50Ms.toFixed(0),
+    'adm p99 ms': admin.p99Ms.toFixed(0),
+    'adm max ms': admin.maxMs.toFixed(0),
+    'fresh p99 ms': fresh.p99Ms.toFixed(0),
+    'fresh max ms': fresh.maxMs.toFixed(0),
+    'longest turn ms': turnMs.toFixed(0),
+  };
+}
+
+const { only = '' } = values;
+console.log('one token at the admin API, and what another fleet sees');
+console.table(
+  (
+    await operatorSiege(
+      tokenAttacks.filter(({ name }) => name.includes(only)),
+      { devices: Number(values.devices), seconds },
+    )
+  ).flatMap(({ name, before, during }) => [
+    { attack: 'just before', ...describeSeen(before) },
+    { attack: name, ...describeSeen(during) },
+  ]),
+);
+if (values.only !== undefined) process.exit(0);
 
 print(`${clients} clients`, await siege(alone([...attacks, ...adminAttacks]), clients, seconds));
 print(

@@ -67,7 +67,7 @@ export async function siege(
   return results;
 }
 
-async function startAttacker(options: AttackerOptions): Promise<ChildProcess> {
+export async function startAttacker(options: AttackerOptions): Promise<ChildProcess> {
   const file = new URL('attacker-process.ts', import.meta.url).pathname;
   const child = spawn(process.execPath, ['--import', 'tsx', file, JSON.stringify(options)], {
     stdio: ['ignore', 'pipe', 'inherit'],
