@@ -12,7 +12,9 @@ interface Metric {
 
 /** Every metric of the server. */
 export function metricsPage(): string {
-  const { registry } = registerMetrics(describedServer());
+  const { registry } = registerMetrics(describedServer(), {
+    counts: { underWay: 0, waiting: 0, refused: 0 },
+  });
   const metrics = registry.getMetricsAsArray() as unknown as Metric[];
   const row = ({ name, type, help, labelNames }: Metric): string[] => [
     code(name),

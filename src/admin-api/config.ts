@@ -32,6 +32,18 @@ export const adminKeys = {
     { default: 1_024, minimum: 16, maximum: 100_000 },
     'Maximum open connections of the admin API, and as many of `probe`. At the limit, idle ones are closed, or else the new one. Raise it for more clients that wait for records.',
   ),
+  adminRequestsMax: integer(
+    { default: 64, minimum: 8, maximum: 10_000 },
+    'Maximum requests of the admin API under way, shared by fleets and by their tokens: one fleet alone gets half, one token alone a quarter. Others wait. Streams, and what waits for an action, a forwarder or records, have limits of their own.',
+  ),
+  adminQueueMax: integer(
+    { default: 512, minimum: 8, maximum: 100_000 },
+    'Maximum requests of the admin API that wait, shared likewise. One more is answered 503. Raise it for programs with more than a hundred connections.',
+  ),
+  adminQueueSeconds: integer(
+    { default: 5, minimum: 1, maximum: 60 },
+    'Maximum wait of a request of the admin API; then it is answered 503.',
+  ),
   adminUnreadBytesMax: integer(
     { default: 268_435_456, minimum: 1_048_576, maximum: 17_179_869_184 },
     'Memory for answers of the admin API that clients do not read. Beyond, the oldest is cut off. Lower it where memory is short.',
@@ -48,6 +60,14 @@ export const adminKeys = {
   exportsMax: integer(
     { default: 16, minimum: 1, maximum: 1_000 },
     'Maximum concurrent exports of devices and of the audit log, shared by fleets; one fleet alone gets half. One more is answered 503. Raise it where memory and disk allow.',
+  ),
+  importsMax: integer(
+    { default: 16, minimum: 1, maximum: 1_000 },
+    'Maximum concurrent imports of devices, shared by fleets; one fleet alone gets half. One more is answered 503.',
+  ),
+  importBadLinesMax: integer(
+    { default: 1_000, minimum: 1, maximum: 1_000_000 },
+    'Maximum lines of an import that are no device. At the limit the import ends: its last line says so.',
   ),
 };
 

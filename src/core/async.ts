@@ -259,20 +259,53 @@ export class Batcher<I, O> {
 /** A value, or a promise of it where an engine must ask across the network. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** Time per event loop turn for all log readers together: this thread accepts connections too. */
+/** Time per event loop turn for all users of a budget together: much else happens on their thread. */
 const turnMsMax = 4;
 
-/** Lets all log readers of this thread share a few milliseconds of each event loop turn. */
+/**
+ * Lets all work of one kind on this thread share a few milliseconds of each event loop turn: pieces run one after
+ * another, those of the owners that wait in turns, so that who has much to do holds up nobody by more than a piece.
+ */
 export class EventLoopBudget {
   #sinceMs = Number.NEGATIVE_INFINITY;
-  readonly #next = new SingleFlight(async () => {
-    await yieldToEventLoop();
-    this.#sinceMs = performance.now();
-  });
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #isGoing = false;
 
-  /** Settles when the caller may read one more page; at once while there is time left. */
-  async take(): Promise<void> {
-    while (performance.now() - this.#sinceMs > turnMsMax) await this.#next.run();
+  /** Settles when the caller may do one more piece of its work. Unbounded: callers limit how many wait. */
+  take(owner = ''): Promise<void> {
+    return new Promise((resolve) => {
+      const own = this.#waiting.get(owner);
+      if (own) own.push(resolve);
+      else this.#waiting.set(owner, [resolve]);
+      if (this.#isGoing) return;
+      this.#isGoing = true;
+      this.#afterThis();
+    });
+  }
+
+  /** Goes on once all microtasks have run, with them the piece of who was woken last: only then is its time known. */
+  #afterThis(): void {
+    queueMicrotask(() => process.nextTick(() => this.#next()));
+  }
+
+  #next(): void {
+    const [first] = this.#waiting;
+    if (first === undefined) {
+      this.#isGoing = false;
+      return;
+    }
+    if (performance.now() - this.#sinceMs > turnMsMax) {
+      setImmediate(() => {
+        this.#sinceMs = performance.now();
+        this.#next();
+      });
+      return;
+    }
+    const [owner, waiting] = first;
+    waiting.shift()?.();
+    this.#waiting.delete(owner);
+    if (waiting.length > 0) this.#waiting.set(owner, waiting);
+    this.#afterThis();
   }
 }
 

@@ -49,3 +49,44 @@ export class FairShare {
     this.#used -= amount;
   }
 }
+
+/** Who has a part of what is shared twice: among groups, and by the members of each. */
+export interface Party {
+  group: string;
+  member: string;
+}
+
+/** Accounts for one limit that groups share fairly, and the members of a group what it may have alone. */
+export class PartyShare {
+  readonly #max: number;
+  readonly #groups: FairShare;
+  readonly #members = new Map<string, FairShare>();
+
+  constructor(max: number) {
+    this.#max = max;
+    this.#groups = new FairShare(max);
+  }
+
+  get used(): number {
+    return this.#groups.used;
+  }
+
+  /** Returns false, counting nothing, if nothing is free or the member or its group has its share. */
+  take({ group, member }: Party): boolean {
+    const members = this.#members.get(group) ?? new FairShare(this.#max / 2);
+    if (!members.take(member)) return false;
+    if (!this.#groups.take(group)) {
+      members.release(member);
+      return false;
+    }
+    this.#members.set(group, members);
+    return true;
+  }
+
+  /** Releases what was taken before. */
+  release({ group, member }: Party): void {
+    this.#groups.release(group);
+    this.#members.get(group)?.release(member);
+    if (this.#groups.usedBy(group) === 0) this.#members.delete(group);
+  }
+}

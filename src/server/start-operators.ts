@@ -50,7 +50,7 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
   };
   const consoleCodes = new ConsoleCodes();
   const context = contextOf(start, devices);
-  const { app, scrape } = await createAdminServer({
+  const { app, handler, scrape } = await createAdminServer({
     ...context,
     consoleCodes,
     ...work.services,
@@ -66,7 +66,7 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
   });
   const urlNow = (): string =>
     `${adminListener.scheme}://${bracketed(adminHost(config, folder.tlsFolder))}:${adminListener.port}`;
-  adminListener.attach(app.routing, scrape);
+  adminListener.attach(handler, scrape);
   const publishToken = (): void => {
     bootstrap.turn(config.settings.current.bootstrapToken);
     const { token } = bootstrap;

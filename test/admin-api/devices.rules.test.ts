@@ -294,6 +294,23 @@ describe('import and export', () => {
     expect(bad[1]).toMatch(/^1,,error,,invalid_line/);
   });
 
+  it('ends after 1,000 bad lines, says so, and goes on behind them', async () => {
+    const own = await createFleet(server);
+    const file = join(folder, 'bad.csv');
+    const out = join(folder, 'bad-out.csv');
+    const lines = ['name', 'first', ...Array.from({ length: 1_500 }, () => 'a,b'), 'last', ''];
+    writeFileSync(file, lines.join('\n'));
+    const args = ['device', 'import', file, '--fleet', own.fleetId, '--out', out];
+    const ended = await fleetpost([...args, '--data', server.report.data]);
+    expect([ended.status, ended.stdout]).toEqual([1, expect.stringContaining('at line 1002')]);
+    expect(ended.stdout).toContain('Created 1, updated 0, unchanged 0, skipped 0, refused 1000.');
+    expect(readFileSync(out, 'utf8')).toMatch(/\n1002,,error,,import_ended,[^\n]*importBadLinesMax[^\n]*\n$/);
+    const resumed = await fleetpost([...args, '--resume', '--data', server.report.data]);
+    expect(resumed.stdout).toContain('Created 1, updated 0, unchanged 0, skipped 0, refused 500.');
+    const ndjson = await importLines(own, 'application/x-ndjson', '[]\n'.repeat(3_000));
+    expect(ndjson).toHaveLength(1_001);
+  });
+
   // Each form with one number of shards: the commands take their time.
   it.each([shards === 1 ? 'ndjson' : 'csv'])(
     'an export as %s is an import: the same devices, with their secrets',

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import {
   Batcher,
   Condition,
+  EventLoopBudget,
   KeyedMutex,
   KeyedSingleFlight,
   Mutex,
@@ -311,4 +312,33 @@ it('batcher: is drained when nothing waits or is under way', async () => {
   answer(batches[1] as Batch);
   await drained;
   expect(await outcomes).toEqual([10, 20]);
+});
+
+it('event loop budget: pieces share a turn, owners take turns, and none holds up what has arrived', async () => {
+  const budget = new EventLoopBudget();
+  const done: string[] = [];
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const work = async (owner: string, pieces: number): Promise<void> => {
+    await Promise.all(
+      Array.from({ length: pieces }, async () => {
+        await budget.take(owner);
+        // More microtasks than one, as a handler has.
+        for (let step = 0; step < 20; step += 1) await undefined;
+        const untilMs = performance.now() + 3;
+        while (performance.now() < untilMs);
+        done.push(owner);
+      }),
+    );
+  };
+  await Promise.all([work('greedy', 40), work('modest', 2)]);
+  isOver = true;
+  // Each piece takes 3 of the 4 ms of a turn.
+  expect(turns).toBeGreaterThanOrEqual(20);
+  expect(done.lastIndexOf('modest')).toBeLessThan(6);
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { FairShare } from '../../src/core/fair-share.ts';
+import { FairShare, PartyShare } from '../../src/core/fair-share.ts';
 
 function takeAll(share: FairShare, owner: string): number {
   while (share.take(owner));
@@ -41,4 +41,18 @@ it('never refuses who has nothing while there is room, and never goes over its l
       }
     }),
   );
+});
+
+it('shares among groups first, and leaves the members of each theirs', () => {
+  const share = new PartyShare(64);
+  const takeAll = (group: string, member: string): number => {
+    let taken = 0;
+    while (share.take({ group, member })) taken += 1;
+    return taken;
+  };
+  expect([takeAll('a', '1'), takeAll('b', '1')]).toEqual([16, 16]);
+  expect(takeAll('a', '2')).toBeGreaterThan(0);
+  expect(share.take({ group: 'c', member: '1' })).toBe(true);
+  for (let left = 16; left > 0; left -= 1) share.release({ group: 'b', member: '1' });
+  expect(takeAll('b', '1')).toBeGreaterThan(8);
 });

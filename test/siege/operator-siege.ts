@@ -109,7 +109,10 @@ export async function operatorSiege(
   await as(server, hostileToken, 'POST', path, { count: devices, tags: ['made'] });
   const results: OperatorSiegeResult[] = [];
   for (const { name } of attacks) {
-    await until(async () => (await longestTurnMs(server)) < calmMs, 60_000);
+    await until(async () => {
+      await pause(1_000);
+      return (await longestTurnMs(server)) < calmMs;
+    }, 60_000);
     const before = await witness(device, otherToken, seconds, async () => () => {});
     const during = await witness(device, otherToken, seconds, async () => {
       const { port, ca } = server;

@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
+import type { Party } from '../../core/fair-share.ts';
 import { isExpired, type Token } from '../../declarations/tokens.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
 import { bootstrapPrincipal, checkScope, type Principal } from '../request/scope.ts';
@@ -13,7 +15,7 @@ export function requireToken(
 ): void {
   app.addHook('onRoute', checkScopeDeclared);
   app.addHook('onRequest', async (request: FastifyRequest, reply: FastifyReply) => {
-    const [, bearer = ''] = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
+    const bearer = bearerOf(request.raw);
     const { scope } = request.routeOptions.config;
     try {
       request.principal = principalOf(bearer, context);
@@ -27,6 +29,24 @@ export function requireToken(
       throw error;
     }
   });
+}
+
+function bearerOf({ headers }: IncomingMessage): string {
+  return /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
+}
+
+/** Says who has a part in the admin API by a request: its token, of a fleet or of all; its address without a valid one. */
+export function partyOf(
+  request: IncomingMessage,
+  context: Pick<AdminContext, 'tokens' | 'bootstrap'>,
+): Party {
+  const bearer = bearerOf(request);
+  const token = context.tokens.find(bearer);
+  if (token !== undefined && !hasEnded(token, context)) {
+    return { group: token.fleetId ?? '*', member: token.id };
+  }
+  if (context.bootstrap.check(bearer) === 'accepted') return { group: '*', member: 'bootstrap' };
+  return { group: '', member: request.socket.remoteAddress ?? '' };
 }
 
 /** Refuses to add a route without a scope, and puts the scope into the OpenAPI document. */

@@ -7,9 +7,10 @@ import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
-import type { Exports } from '../request/exports.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
+import type { Transfers } from '../request/transfers.ts';
+import type { Turn } from '../request/turn.ts';
 import { deviceFilterOf } from '../routes/device-filter.ts';
 import { listDevices } from '../routes/device-list.ts';
 import { csvLine, nameCell, tagsCell } from './device-lines.ts';
@@ -72,7 +73,7 @@ async function* lines(
   shards: AdminContext['shards'],
   filter: DeviceFilter,
   query: Static<typeof exportQuery>,
-  signal: AbortSignal,
+  { signal, turn }: { signal: AbortSignal; turn: Turn },
   onDevices: (count: number) => void,
 ): AsyncGenerator<string> {
   const withDigests = query.with === 'digests';
@@ -80,7 +81,8 @@ async function* lines(
   let after: string | null = query.after;
   while (after !== null) {
     signal.throwIfAborted();
-    const { items, next } = await listDevices(shards.all, filter, after, devicesPerChunk);
+    const { items, next } = await listDevices(shards.all, filter, after, devicesPerChunk, turn);
+    await turn();
     onDevices(items.length);
     if (items.length > 0) yield items.map((item) => line(item, query.format, withDigests)).join('');
     after = next;
@@ -103,8 +105,8 @@ const exporting = {
 };
 
 const exportDevices =
-  ({ config, registry, shards }: AdminContext, exports: Exports): Handler<typeof exporting> =>
-  async ({ params, query, audited: { about } }, reply) => {
+  ({ config, registry, shards }: AdminContext, exports: Transfers): Handler<typeof exporting> =>
+  async ({ params, query, turn, audited: { about } }, reply) => {
     const { fleet } = registry.fleet(params.fleet_id);
     checkAfter(query);
     const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
@@ -116,13 +118,13 @@ const exportDevices =
       about.devices = devices;
     };
     const answer = exports.begin(reply, fleet.fleetId, (signal) =>
-      lines(shards, filter, query, signal, onDevices),
+      lines(shards, filter, query, { signal, turn }, onDevices),
     );
     return reply.type(`${type}; charset=utf-8`).send(answer);
   };
 
 /** Adds `/fleets/{fleet_id}/devices:export`. An export that fails midway aborts the transfer. */
-export function addExportRoute(app: AdminApp, context: AdminContext, exports: Exports): void {
+export function addExportRoute(app: AdminApp, context: AdminContext, exports: Transfers): void {
   const route = routesOf(app);
   route('GET', '/fleets/:fleet_id/devices::export', 'provision', exporting, exportDevices(context, exports), {
     // With digests, the same devices can be created elsewhere.

@@ -1,14 +1,13 @@
-import { Readable } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyRequest } from 'fastify';
 import type { ImportedLine } from '../../contract/device.ts';
 import { tagsMax } from '../../core/bounds.ts';
-import { unavailable } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import type { Device, DeviceChange, DevicePut, PutOutcome } from '../../domain/devices/device.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
 import { onEachShard } from '../request/by-shard.ts';
 import type { AdminContext } from '../request/context.ts';
+import type { Turn } from '../request/turn.ts';
 import {
   BadLine,
   type BodyLine,
@@ -22,6 +21,8 @@ import {
 
 /** Lines per write, which takes some milliseconds of this thread and of each shard. */
 const linesPerWrite = 500;
+/** Lines parsed at once: a millisecond or two of this thread, also of those that are no device. */
+const linesPerTurn = 50;
 /** Maximum line length, ten times that of a device with a long name and many long tags. */
 const lineBytesMax = 65_536;
 
@@ -35,6 +36,8 @@ export interface ImportOptions {
   fromLine: number;
   /** Accepts lines that an earlier import stored without its answer having arrived. */
   isResumed: boolean;
+  /** Lines that are no device, after which the import ends. */
+  badLinesMax: number;
 }
 
 /** Every member, empty where it has no value. */
@@ -52,6 +55,18 @@ const emptyAnswer = { device_id: '', device_secret: '', error: '', msg: '' };
 
 function refused(line: number, error: string, msg: string): LineAnswer {
   return { ...emptyAnswer, line, result: 'error', error, msg };
+}
+
+/** Says where and why an import ended before the end of its body. */
+function ended(line: number, { badLinesMax }: ImportOptions): LineAnswer {
+  const msg = `The import ended here, after ${badLinesMax} bad lines (importBadLinesMax). No later line was read.`;
+  return refused(line, 'import_ended', msg);
+}
+
+interface RunningImport extends ImportOptions {
+  onAnswers: (results: LineAnswer['result'][]) => void;
+  signal: AbortSignal;
+  turn: Turn;
 }
 
 interface Put extends DevicePut {
@@ -110,40 +125,38 @@ function identityOf({ name, tags, enabled, secretDigests }: Device): unknown[] {
 export class DeviceImport {
   readonly #shards: AdminContext['shards'];
   readonly #registry: AdminContext['registry'];
-  #isStopping = false;
 
   constructor({ shards, registry }: Pick<AdminContext, 'shards' | 'registry'>) {
     this.#shards = shards;
     this.#registry = registry;
   }
 
-  stop(): void {
-    this.#isStopping = true;
-  }
-
   /** Reads the body as fast as the client takes the answers. */
   answer(
-    { audited: { about }, body, headers }: FastifyRequest,
+    { audited: { about }, body, headers, turn }: FastifyRequest,
     options: ImportOptions,
-  ): { type: string; stream: Readable } {
+  ): { type: string; lines(signal: AbortSignal): AsyncIterable<string> } {
     const type = headers['content-type']?.startsWith('text/csv') ? 'text/csv' : 'application/x-ndjson';
     about.on_existing = options.onExisting;
     const onAnswers = (results: LineAnswer['result'][]): void => {
       for (const result of results) about[result] = Number(about[result] ?? 0) + 1;
     };
-    const lines = this.#lines(body as AsyncIterable<Buffer>, type === 'text/csv', options, onAnswers);
-    return { type: `${type}; charset=utf-8`, stream: Readable.from(lines) };
+    const isCsv = type === 'text/csv';
+    return {
+      type: `${type}; charset=utf-8`,
+      lines: (signal) =>
+        this.#lines(body as AsyncIterable<Buffer>, isCsv, { ...options, onAnswers, signal, turn }),
+    };
   }
 
-  async *#lines(
-    body: AsyncIterable<Buffer>,
-    isCsv: boolean,
-    options: ImportOptions,
-    onAnswers: (results: LineAnswer['result'][]) => void,
-  ): AsyncGenerator<string> {
+  async *#lines(body: AsyncIterable<Buffer>, isCsv: boolean, options: RunningImport): AsyncGenerator<string> {
+    const { onAnswers, signal, turn } = options;
+    let badLinesLeft = options.badLinesMax;
     let reader: LineReader | undefined = isCsv ? undefined : readJsonLine;
     if (isCsv) yield csvLine(answerColumns);
     for await (const batch of bodyLines(body, lineBytesMax)) {
+      // A piece of a body has thousands of lines, perhaps all of them empty.
+      await turn();
       if (reader === undefined) {
         const header = batch.shift();
         try {
@@ -157,12 +170,19 @@ export class DeviceImport {
       }
       const wanted = batch.filter(({ number, bytes }) => number >= options.fromLine && bytes?.length !== 0);
       for (let start = 0; start < wanted.length; start += linesPerWrite) {
-        if (this.#isStopping) throw unavailable('The server is stopping.');
+        signal.throwIfAborted();
         // It may be deleted meanwhile.
         this.#registry.fleet(options.fleetId);
-        const answers = await this.#store(wanted.slice(start, start + linesPerWrite), reader, options);
+        const answers = await this.#store(wanted.slice(start, start + linesPerWrite), reader, {
+          ...options,
+          badLinesMax: badLinesLeft,
+        });
+        badLinesLeft -= answers.filter(({ error }) => error === 'invalid_line').length;
         onAnswers(answers.map(({ result }) => result));
         yield answers.map((answer) => answerText(answer, isCsv)).join('');
+        if (badLinesLeft > 0) continue;
+        yield answerText(ended(answers.at(-1)?.line ?? 0, options), isCsv);
+        return;
       }
     }
   }
@@ -174,10 +194,13 @@ export class DeviceImport {
     return found !== undefined && isDeepStrictEqual(identityOf(found), identityOf(device));
   }
 
-  async #store(lines: readonly BodyLine[], read: LineReader, options: ImportOptions): Promise<LineAnswer[]> {
+  /** Stores lines up to the last bad one that is allowed. */
+  async #store(lines: readonly BodyLine[], read: LineReader, options: RunningImport): Promise<LineAnswer[]> {
     const answers: LineAnswer[] = [];
     const puts: Put[] = [];
-    for (const { number, bytes } of lines) {
+    for (const [index, { number, bytes }] of lines.entries()) {
+      if (answers.length === options.badLinesMax) break;
+      if (index % linesPerTurn === 0) await options.turn();
       try {
         if (bytes === undefined) throw new BadLine(`The line is longer than ${lineBytesMax} bytes.`);
         puts.push(putOf(number, read(bytes), options));

@@ -2,12 +2,12 @@ import { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
 import { newDevicesBody } from '../../contract/device.ts';
 import { errorAnswers, fleetPath } from '../../contract/document.ts';
-import { unavailable } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
+import { Transfers } from '../request/transfers.ts';
 import { DeviceImport, existingPolicies, importTypes } from './device-import.ts';
 
 /** Devices created at a time: some milliseconds of this thread, and one commit of each shard. */
@@ -83,14 +83,14 @@ async function store(devices: readonly NewDevice[], shards: AdminContext['shards
 async function* generate(
   { registry, shards }: Pick<AdminContext, 'registry' | 'shards'>,
   { fleetId, count, tags }: { fleetId: string; count: number; tags: readonly string[] },
-  stopping: AbortSignal,
+  signal: AbortSignal,
   onStored: (devices: number) => void,
 ): AsyncGenerator<string> {
   const make = (left: number): NewDevice[] =>
     Array.from({ length: Math.min(left, chunkDevices) }, () => newDevice(fleetId, { tags }));
   let next = make(count);
   for (let left = count; left > 0; left -= chunkDevices) {
-    if (stopping.aborted) throw unavailable('The server is stopping.');
+    signal.throwIfAborted();
     // It may be deleted meanwhile.
     registry.fleet(fleetId);
     const storing = store(next, shards);
@@ -106,7 +106,7 @@ async function* generate(
 const importing = {
   summary: 'Create or import devices',
   description:
-    'JSON: creates devices and answers a CSV with one line per device as it is stored, including its secret, which is shown only once. CSV or NDJSON: imports the listed devices and answers the outcome of each line once it is on disk.',
+    'JSON: creates devices and answers a CSV with one line per device as it is stored, including its secret, which is shown only once. CSV or NDJSON: imports the listed devices and answers the outcome of each line once it is on disk; after importBadLinesMax lines that are no device it ends, with a last line whose error is `import_ended`.',
   params: fleetPath,
   querystring: importQuery,
   body: importBody,
@@ -115,24 +115,30 @@ const importing = {
 
 const importDevices =
   (
-    { registry, shards }: AdminContext,
+    { config, registry, shards }: AdminContext,
     listed: DeviceImport,
-    stopping: AbortSignal,
+    imports: Transfers,
   ): Handler<typeof importing> =>
   async (request, reply) => {
     const { params, query } = request;
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     if (request.body instanceof Readable) {
       const { on_existing: onExisting, from_line: fromLine, resume: isResumed } = query;
-      const options = { fleetId, onExisting, fromLine, isResumed };
-      const { type, stream } = listed.answer(request, options);
-      return reply.type(type).send(stream);
+      const badLinesMax = config.importBadLinesMax;
+      const { type, lines } = listed.answer(request, {
+        fleetId,
+        onExisting,
+        fromLine,
+        isResumed,
+        badLinesMax,
+      });
+      return reply.type(type).send(imports.begin(reply, fleetId, lines));
     }
     const { count, tags = [] } = request.body as Static<typeof newDevicesBody>;
     // Pulls the next chunk when the client has read the last; ends the generator when the client disconnects.
     let devices = 0;
-    const csv = Readable.from(
-      generate({ registry, shards }, { fleetId, count, tags }, stopping, (stored) => {
+    const csv = imports.begin(reply, fleetId, (signal) =>
+      generate({ registry, shards }, { fleetId, count, tags }, signal, (stored) => {
         devices += stored;
         request.audited.about.devices = devices;
       }),
@@ -145,12 +151,7 @@ const importDevices =
  * aborts the transfer, so that no client takes it for complete; the devices of the lines sent are stored.
  */
 export function addImportRoute(app: AdminApp, context: AdminContext): void {
-  const listed = new DeviceImport(context);
-  const stopping = new AbortController();
-  app.addHook('preClose', async () => {
-    stopping.abort();
-    listed.stop();
-  });
+  const imports = new Transfers(app, 'imports', context.config.importsMax);
   app.addContentTypeParser([...importTypes], (_request, payload, done) => done(null, payload));
 
   routesOf(app)(
@@ -158,7 +159,7 @@ export function addImportRoute(app: AdminApp, context: AdminContext): void {
     '/fleets/:fleet_id/devices::import',
     'provision',
     importing,
-    importDevices(context, listed, stopping.signal),
+    importDevices(context, new DeviceImport(context), imports),
     { hasLongBody: true },
   );
 }

@@ -6,6 +6,7 @@ import type { ForwarderStatus } from '../../features/forwarders/service.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
+import type { Turn } from '../request/turn.ts';
 import { listDeadLetters } from '../routes/dead-letter-list.ts';
 import type { DeviceCounts } from './device-counts.ts';
 import { attentionToMailboxes } from './stuck.ts';
@@ -24,13 +25,14 @@ async function countLetters(
   { shards }: AdminContext,
   fleetId: string,
   nowMs: number,
+  turn: Turn,
 ): Promise<{ count: number; isAll: boolean }> {
   const untilMs = performance.now() + countMsMax;
   let count = 0;
   let after = '';
   while (count < lettersMax && performance.now() < untilMs) {
     const filter = { fromMs: nowMs - dayMs };
-    const { items, next } = await listDeadLetters(shards.all, fleetId, filter, after, lettersPerPage);
+    const { items, next } = await listDeadLetters(shards.all, fleetId, filter, after, lettersPerPage, turn);
     count += items.length;
     if (next === null) return { count, isAll: true };
     after = next;
@@ -123,14 +125,14 @@ const showing = {
 
 const showAttention =
   (context: AdminContext, counts: DeviceCounts): Handler<typeof showing> =>
-  async ({ params }) => {
+  async ({ params, turn }) => {
     const { actionWork, config, consumers, forwarderWork, notReady, registry, shards } = context;
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const { stuckSeconds } = config.settings.current;
     const nowMs = Date.now();
     const [mailboxes, letters, ownActions, ownForwarders, ownConsumers] = await Promise.all([
-      attentionToMailboxes(shards, counts, { fleetId, stuckSeconds, nowMs }),
-      countLetters(context, fleetId, nowMs),
+      attentionToMailboxes(shards, counts, { fleetId, stuckSeconds, nowMs }, turn),
+      countLetters(context, fleetId, nowMs, turn),
       actionWork.list(fleetId),
       forwarderWork.list(fleetId),
       consumers.list(fleetId),

@@ -6,6 +6,7 @@ import { fetchedInVain, patienceMs } from '../../domain/devices/diagnosis.ts';
 import { durationText } from '../../domain/duration-text.ts';
 import type { Mail } from '../../domain/mail/mail.ts';
 import type { AdminContext } from '../request/context.ts';
+import type { Turn } from '../request/turn.ts';
 import { listDevices } from '../routes/device-list.ts';
 import type { DeviceCounts } from './device-counts.ts';
 
@@ -28,10 +29,11 @@ export async function attentionToMailboxes(
   shards: AdminContext['shards'],
   counts: DeviceCounts,
   { fleetId, stuckSeconds, nowMs }: { fleetId: string; stuckSeconds: number; nowMs: number },
+  turn: Turn,
 ): Promise<AttentionItem[]> {
   const beforeMs = nowMs - stuckSeconds * 1_000;
   const filter = { fleetId, waitingBeforeMs: Math.max(beforeMs, nowMs - patienceMs) };
-  const { items, next } = await listDevices(shards.all, filter, '', lookedMax);
+  const { items, next } = await listDevices(shards.all, filter, '', lookedMax, turn);
   const isStuck = ({ waitingSinceMs = nowMs }: DeviceStatus): boolean => waitingSinceMs < beforeMs;
   const stuck = items.filter(isStuck);
   // They come in the order of their waits: one that is not stuck says that there are no others.

@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
+import { serializerOf } from './compiled-schemas.ts';
 import { type AdminApp, routeOf } from './context.ts';
+import type { Turn } from './turn.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -13,8 +15,15 @@ declare module 'fastify' {
 /** Enough to tell lists apart. It does not prevent forged cursors: routes check positions themselves. */
 const digestCharacters = 8;
 
+/** Items of a page that are serialized at once: under a millisecond of this thread. */
+const itemsPerTurn = 100;
+
 interface Described {
   properties?: Record<string, unknown>;
+}
+
+interface DescribedPage {
+  properties?: { items?: { items?: object } };
 }
 
 /** Returns the part of a request that has a list's cursor, by its route's schemas; undefined if it is not a list. */
@@ -27,7 +36,7 @@ export function cursorPart({ querystring, body, response }: FastifySchema): 'que
 
 /**
  * Prefixes every cursor with a digest of its list's query (route, fleet, values of filters), and refuses one with
- * another prefix. Routes see only the position after the digest.
+ * another prefix. Routes see only the position after the digest, and return pages, which are serialized here.
  */
 export function bindCursors(app: AdminApp): void {
   app.decorateRequest('list', '');
@@ -38,14 +47,39 @@ export function bindCursors(app: AdminApp): void {
       async (request: FastifyRequest) => openCursor(request, part),
       ...[route.preValidation ?? []].flat(),
     ];
+    const { 200: described } = (route.schema?.response ?? {}) as { 200?: DescribedPage };
+    const item = described?.properties?.items?.items;
+    const serialize = item && serializerOf(item);
     route.preSerialization = [
       ...[route.preSerialization ?? []].flat(),
-      async (request: FastifyRequest, _reply: FastifyReply, page: unknown) => {
-        const { next } = page as { next: string | null };
-        return { ...(page as object), next: sealCursor(request, next) };
+      async (request: FastifyRequest, reply: FastifyReply, page: unknown) => {
+        const sealed = { ...(page as Page), next: sealCursor(request, (page as Page).next) };
+        if (serialize === undefined) return sealed;
+        const text = await textOf(sealed, serialize, request.turn);
+        reply.serializer(() => text);
+        return sealed;
       },
     ];
   });
+}
+
+interface Page {
+  items: readonly unknown[];
+  next: string | null;
+}
+
+/** Serializes a page in pieces: a thousand items are many milliseconds of this thread. */
+async function textOf(
+  { items, next }: Page,
+  serialize: (item: unknown) => string,
+  turn: Turn,
+): Promise<string> {
+  const texts: string[] = [];
+  for (let start = 0; start < items.length; start += itemsPerTurn) {
+    await turn();
+    for (const item of items.slice(start, start + itemsPerTurn)) texts.push(serialize(item));
+  }
+  return `{"items":[${texts.join(',')}],"next":${JSON.stringify(next)}}`;
 }
 
 /** Adds the digest to a position; to be called by a route that serializes its page itself. */

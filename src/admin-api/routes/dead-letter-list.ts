@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
 import type { DeadLetterDocument, LetterFilter, LetterSelectionBody } from '../../contract/dead-letter.ts';
-import { yieldToEventLoop } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
@@ -8,9 +7,7 @@ import type { DeadLetter, DeadLetterFilter } from '../../domain/mail/ended-mail.
 import type { Page } from '../../domain/page.ts';
 import type { Shard } from '../../domain/shard.ts';
 import { parseTime, timeTextOf } from '../request/times.ts';
-
-/** Time after which listing yields to the other work of this thread. */
-const turnMsMax = 5;
+import type { Turn } from '../request/turn.ts';
 
 /**
  * Returns a page of a fleet's dead letters in order of mail id, over all shards. Each shard scans a bounded number, so a
@@ -22,18 +19,16 @@ export async function listDeadLetters(
   filter: DeadLetterFilter,
   after: string,
   limit: number,
+  turn: Turn,
 ): Promise<Page<DeadLetter>> {
   const found: { cursor: string; letter: DeadLetter }[] = [];
   /** The smallest position reached by a shard that may have more letters. */
   let horizon: string | undefined;
-  let sinceMs = performance.now();
   for (const shard of shards) {
+    await turn();
     const { items, next } = await shard.deadLetters.list(fleetId, filter, after, limit);
     for (const letter of items) found.push({ cursor: cursorOf(letter), letter });
     if (next !== null && (horizon === undefined || next < horizon)) horizon = next;
-    if (performance.now() - sinceMs < turnMsMax) continue;
-    await yieldToEventLoop();
-    sinceMs = performance.now();
   }
   const sure = found.filter(({ cursor }) => horizon === undefined || cursor <= horizon);
   sure.sort((a, b) => (a.cursor < b.cursor ? -1 : 1));

@@ -18,6 +18,7 @@ import { countsOf } from '../auth/audit-hook.ts';
 import { documentBytesMax } from '../request/bodies.ts';
 import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
+import type { Turn } from '../request/turn.ts';
 import {
   checkSelection,
   deadLetterFilterOf,
@@ -47,6 +48,7 @@ async function select(
   { shards }: AdminContext,
   fleetId: string,
   selection: LetterSelectionBody,
+  turn: Turn,
 ): Promise<{ letters: Letter[]; next: string | null }> {
   checkSelection(selection);
   const { letters, filter, limit = limitDefault } = selection;
@@ -54,7 +56,7 @@ async function select(
     const { after, diedBeforeMs } = parseBulkCursor(selection.after ?? '');
     const { toMs = diedBeforeMs, ...rest } = deadLetterFilterOf(fleetId, filter ?? {});
     const bounded = { ...rest, toMs: Math.min(toMs, diedBeforeMs) };
-    const page = await listDeadLetters(shards.all, fleetId, bounded, after, limit);
+    const page = await listDeadLetters(shards.all, fleetId, bounded, after, limit, turn);
     const next = page.next && formatBulkCursor({ after: page.next, diedBeforeMs });
     return { letters: page.items, next };
   }
@@ -161,7 +163,7 @@ const listing = {
 
 const listLetters =
   ({ registry, shards }: AdminContext): Handler<typeof listing> =>
-  async ({ params, query: { after, limit, ...filter } }) => {
+  async ({ params, turn, query: { after, limit, ...filter } }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { fleetId } = fleet;
     const page = await listDeadLetters(
@@ -170,6 +172,7 @@ const listLetters =
       deadLetterFilterOf(fleetId, filter),
       after,
       limit,
+      turn,
     );
     return { items: page.items.map(describeLetter), next: page.next };
   };
@@ -204,9 +207,9 @@ const replaying = {
 
 const replayLetters =
   (context: AdminContext): Handler<typeof replaying> =>
-  async ({ params, body, audited }) => {
+  async ({ params, body, audited, turn }) => {
     const { fleet } = context.registry.fleet(params.fleet_id);
-    const { letters, next } = await select(context, fleet.fleetId, body);
+    const { letters, next } = await select(context, fleet.fleetId, body, turn);
     const items = await inOrderOfDevice(letters, (letter) => replay(context, letter));
     audited.about = aboutOf(body, items);
     return { items, next };
@@ -222,9 +225,9 @@ const dropping = {
 
 const dropLetters =
   (context: AdminContext): Handler<typeof dropping> =>
-  async ({ params, body, audited }) => {
+  async ({ params, body, audited, turn }) => {
     const { fleet } = context.registry.fleet(params.fleet_id);
-    const { letters, next } = await select(context, fleet.fleetId, body);
+    const { letters, next } = await select(context, fleet.fleetId, body, turn);
     const items = await inOrderOfDevice(letters, (letter) => drop(context, letter));
     audited.about = aboutOf(body, items);
     return { items, next };

@@ -46,7 +46,7 @@ const changing = {
 
 const changeDevices =
   ({ config, registry, shards }: AdminContext): Handler<typeof changing> =>
-  async ({ params, audited, body: { select, change, after = '', limit = devicesPerChangeMax } }) => {
+  async ({ params, audited, turn, body: { select, change, after = '', limit = devicesPerChangeMax } }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { device_ids, all, tag: tagged, ...rest } = select;
     const filter = { ...rest, ...(tagged !== undefined && { tag: [tagged].flat() }) };
@@ -59,7 +59,7 @@ const changeDevices =
       }
       devices = [...new Set(device_ids)].map((id) => deviceKeyOf(fleet.fleetId, id));
     } else {
-      const page = await listDevices(shards.all, deviceFilterOf(fleet, filter, config), after, limit);
+      const page = await listDevices(shards.all, deviceFilterOf(fleet, filter, config), after, limit, turn);
       devices = page.items.map(({ device }) => device);
       next = page.next;
     }

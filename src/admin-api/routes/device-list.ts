@@ -1,4 +1,3 @@
-import { yieldToEventLoop } from '../../core/async.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type {
@@ -10,13 +9,14 @@ import type {
 } from '../../domain/devices/device-query.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Shard } from '../../domain/shard.ts';
+import type { Turn } from '../request/turn.ts';
 
 /** Devices requested of a shard beyond its even share, since shares are never quite even. */
 const spareDevices = 16;
 /** Maximum index entries scanned for one page, over all shards; then the page is answered as it is. */
 const scannedPerPageMax = 20_000;
-/** Maximum entries scanned in one turn of this thread, which also accepts devices' connections: some milliseconds. */
-const scannedPerTurnMax = 1_000;
+/** Maximum entries scanned in one turn of this thread: some milliseconds. */
+const scannedPerTurnMax = 250;
 /** Entries counted per index to find the most selective one. */
 const estimateMax = 2_000;
 
@@ -57,13 +57,18 @@ function candidates(filter: DeviceFilter): DeviceIndex[] {
 }
 
 /** @throws ApiError bad_request for a forged cursor. */
-async function begin(shards: readonly Shard[], filter: DeviceFilter, cursor: string): Promise<Cursor> {
+async function begin(
+  shards: readonly Shard[],
+  filter: DeviceFilter,
+  cursor: string,
+  turn: Turn,
+): Promise<Cursor> {
   const possible = candidates(filter);
   if (plainId.test(cursor)) return { by: 'id', after: cursor };
   const [letter, text] = cursor.split('.', 2);
   if (text === undefined) {
     if (cursor !== '') return { by: 'id', after: cursor };
-    return { by: await mostSelective(shards, filter, possible), after: '' };
+    return { by: await mostSelective(shards, filter, possible, turn), after: '' };
   }
   const by = possible.find((index) => letters[index] === letter);
   const after = Buffer.from(text, 'base64url').toString('latin1');
@@ -78,6 +83,7 @@ async function mostSelective(
   shards: readonly Shard[],
   filter: DeviceFilter,
   possible: readonly DeviceIndex[],
+  turn: Turn,
 ): Promise<DeviceIndex> {
   const [first = 'id'] = possible;
   const [shard] = shards;
@@ -85,6 +91,7 @@ async function mostSelective(
   let best = first;
   let fewest = Number.POSITIVE_INFINITY;
   for (const by of possible) {
+    await turn();
     const count = await shard.devices.countEntries(by, filter, estimateMax);
     if (count < fewest) [best, fewest] = [by, count];
   }
@@ -101,14 +108,16 @@ export async function listDevices(
   filter: DeviceFilter,
   cursor: string,
   limit: number,
+  turn: Turn,
 ): Promise<Page<DeviceStatus>> {
-  const { by, after } = await begin(shards, filter, cursor);
+  const { by, after } = await begin(shards, filter, cursor, turn);
   const found: FoundDevice[] = [];
   let from = after;
   let scanned = 0;
   let share = Math.ceil((limit + 1) / shards.length) + spareDevices;
   const shareMax = Math.max(Math.floor(scannedPerTurnMax / shards.length), spareDevices);
   for (;;) {
+    await turn();
     share = Math.min(share, shareMax);
     const round = await takeRound(shards, { ...filter, by, after: from, scanMax: share });
     found.push(...round.items);
@@ -121,7 +130,6 @@ export async function listDevices(
     scanned += share * shards.length;
     if (scanned >= scannedPerPageMax) return { items: found, next: formatCursor({ by, after: from }) };
     share *= 2;
-    await yieldToEventLoop();
   }
 }
 

@@ -172,6 +172,8 @@ export function addMailRoutes(app: AdminApp, context: AdminContext): void {
   const route = routesOf(app);
   route('POST', mailPath, 'mail', sending, sendMail(context), {
     book: 'traffic',
+    // Many senders wait for a shard, within shardQueueMax.
+    hasOwnLimit: true,
     bodyLimitKey: 'bodyBytesMax',
     bodyLimit: context.config.bodyBytesMax,
   });

@@ -22,6 +22,8 @@ const fewBytes = 262_144;
 const headMs = 10_000;
 /** Maximum pipelined requests per connection. Clients that pipeline at all use fewer. */
 const pipelinedMax = 16;
+/** Listeners for one event of an answer. */
+const listenersMax = 20;
 /** Interval of checks for slow heads. */
 const checkIntervalMs = 1_000;
 /** Time for a client to read its answer while it still sends a body that is not read. */
@@ -136,7 +138,12 @@ export class HttpListener {
   ): void {
     const { socket } = request;
     this.#pipelined.set(socket, pipelined);
-    response.once('prefinish', () => this.#evict());
+    // Each part that follows a streamed answer listens for its end: one or two more than Node takes for a leak.
+    response.setMaxListeners(listenersMax);
+    response.once('prefinish', () => {
+      // Most answers go out at once and take no memory: they cost no look at all connections.
+      if (socket.writableLength > 0) this.#evict();
+    });
     response.once('close', () => {
       this.#pipelined.delete(socket);
       // Answered before its body was complete, which is not needed any more.

@@ -10,6 +10,7 @@ import { addConsumerMetrics } from '../../features/consumers/metrics.ts';
 import { addForwarderMetrics } from '../../features/forwarders/metrics.ts';
 import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
 import { MetricSet } from '../request/metric-set.ts';
+import type { Admission } from './admission.ts';
 
 function addDeviceApiMetrics(set: MetricSet, { metrics, connections }: AdminContext): void {
   new Counter({
@@ -120,6 +121,27 @@ function addHealthMetrics(set: MetricSet, { notReady, activity, lockouts }: Admi
   );
 }
 
+/** What is under way at the admin API, as `Admission` counts it. */
+type Admitted = Pick<Admission, 'counts'>;
+
+function addAdmissionMetrics(set: MetricSet, admission: Admitted): void {
+  set.gauge(
+    'fleetpost_admin_requests_under_way',
+    'Requests of the admin API under way, without streams.',
+    () => admission.counts.underWay,
+  );
+  set.gauge(
+    'fleetpost_admin_requests_waiting',
+    'Requests of the admin API that wait for their turn.',
+    () => admission.counts.waiting,
+  );
+  set.counter(
+    'fleetpost_admin_requests_refused_total',
+    'Requests of the admin API answered 503 before they began: adminQueueMax, adminQueueSeconds.',
+    () => admission.counts.refused,
+  );
+}
+
 function addServerMetrics(set: MetricSet, { audit, hold, registry, stalls }: AdminContext): void {
   set.gauge(
     'fleetpost_held',
@@ -183,13 +205,17 @@ function addTraceMetrics(set: MetricSet, { traces }: AdminContext): void {
  * Registers all metrics of the server but those of its process. They are read from shared memory, so that a scrape disturbs no worker, but for
  * those of features, which `collect` reads before each scrape.
  */
-export function registerMetrics(context: AdminContext): { registry: Registry; collect(): Promise<void> } {
+export function registerMetrics(
+  context: AdminContext,
+  admission: Admitted,
+): { registry: Registry; collect(): Promise<void> } {
   const set = new MetricSet();
   const { registry } = set;
   addDeviceApiMetrics(set, context);
   addShardMetrics(set, context);
   addHealthMetrics(set, context);
   addServerMetrics(set, context);
+  addAdmissionMetrics(set, admission);
   addCertificateMetrics(set, context);
   addBackupMetrics(set, context);
   addBroadcastMetrics(set, context);
@@ -216,8 +242,8 @@ function measureProcess(register: Registry): void {
 /** Returns all current metrics in Prometheus' text format. */
 export type Scrape = () => Promise<{ type: string; text: string }>;
 
-export function createScrape(context: AdminContext): Scrape {
-  const { registry, collect } = registerMetrics(context);
+export function createScrape(context: AdminContext, admission: Admitted): Scrape {
+  const { registry, collect } = registerMetrics(context, admission);
   let isProcessMeasured = false;
   // Concurrent scrapes share one, because each reads all figures, over several turns of the event loop.
   const scraping = new SingleFlight(async () => {

@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import swagger from '@fastify/swagger';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, {
@@ -34,8 +35,8 @@ import { addRefusalRoute } from '../insight/refusals.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from '../request/bodies.ts';
 import { serializerOf, validatorOf } from '../request/compiled-schemas.ts';
 import type { AdminApp, AdminContext } from '../request/context.ts';
-import { Exports } from '../request/exports.ts';
 import { bindCursors, cursorPart } from '../request/list-cursor.ts';
+import { Transfers } from '../request/transfers.ts';
 import { addDeadLetterRoutes } from '../routes/dead-letters.ts';
 import { addDeviceChangeRoute } from '../routes/device-changes.ts';
 import { addDeviceRoutes } from '../routes/devices.ts';
@@ -48,6 +49,7 @@ import { addReceiptRoutes } from '../routes/receipts.ts';
 import { addSchemaCheckRoute } from '../routes/schema-check.ts';
 import { addSchemaRoutes } from '../routes/schemas.ts';
 import { addServerRoute } from './about-server.ts';
+import { Admission } from './admission.ts';
 import { errorHandler } from './error-handler.ts';
 import { addHealthRoutes } from './health.ts';
 import { hostRefusal } from './host-check.ts';
@@ -134,9 +136,10 @@ function watchBody({ raw, routeOptions }: FastifyRequest, reply: FastifyReply, t
 /** Creates the admin API, to be attached to a listener. Part of the control plane: on the main thread, where it slows no device. */
 export async function createAdminServer(
   context: AdminContext,
-): Promise<{ app: FastifyInstance; scrape: Scrape }> {
-  const scrape = createScrape(context);
-  const app = newApp(context);
+): Promise<{ app: FastifyInstance; handler: RequestListener; scrape: Scrape }> {
+  const admission = new Admission(context, context.config);
+  const scrape = createScrape(context, admission);
+  const app = newApp(context, admission);
   await app.register(swagger, {
     transform: ({ schema, url }) => ({ schema: schema && documented(schema), url }),
     openapi: {
@@ -150,17 +153,17 @@ export async function createAdminServer(
     addHealthRoutes(open, context);
     addMetricsRoute(open, scrape);
     if (context.consoleFiles !== undefined) addConsoleRoutes(open, context.consoleFiles);
-    open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+    addDescriptionRoute(open, () => app.swagger());
   });
   const prefix = '/admin/v1';
   if (context.config.console) await app.register(async (login) => addLogin(login, context), { prefix });
   await app.register((admin) => addAdminRoutes(admin, context), { prefix });
   await app.ready();
-  return { app, scrape };
+  return { app, handler: admission.before(app.routing), scrape };
 }
 
 /** Creates the app with everything that applies to all routes. */
-function newApp(context: AdminContext): AdminApp {
+function newApp(context: AdminContext, admission: Admission): AdminApp {
   const { config } = context;
   const onError = errorHandler(context.log);
   const app = Fastify({
@@ -183,6 +186,7 @@ function newApp(context: AdminContext): AdminApp {
   app.decorateRequest('principal', null);
   logRequests(app, context.log);
   prepareAudit(app);
+  admission.addTo(app);
   app.addHook('onRequest', async ({ raw }) => {
     const refusal = hostRefusal(raw, context.allowedHosts());
     if (refusal !== undefined) throw refusal;
@@ -190,6 +194,15 @@ function newApp(context: AdminContext): AdminApp {
   limitBodyTimes(app, config.settings);
   if (context.traces !== undefined) traceRequests(app, context.traces.spans);
   return app;
+}
+
+/** Adds the OpenAPI document, which is made at the first request: half a megabyte, and half a second of this thread. */
+function addDescriptionRoute(open: AdminApp, describe: () => object): void {
+  let text: Buffer | undefined;
+  open.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
+    text ??= Buffer.from(JSON.stringify(describe()));
+    return reply.type('application/json').send(text);
+  });
 }
 
 /** Adds the route of the admin API that takes a code instead of a token. */
@@ -218,7 +231,7 @@ async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<v
     addRefusalRoute(documents, context);
     addDiagnosisRoute(documents, context);
     addLockoutRoutes(documents, context);
-    const exports = new Exports(documents, context.config);
+    const exports = new Transfers(documents, 'exports', context.config.exportsMax);
     addExportRoute(documents, context, exports);
     addReceiptRoutes(documents, context);
     addDeadLetterRoutes(documents, context);

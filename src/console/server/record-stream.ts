@@ -67,7 +67,9 @@ async function keepStreaming(
       const known = asCallError(error);
       handlers.onState(known);
       if (known.status >= 400 && known.status < 500 && known.status !== 429) return;
-      await pause(pausesMs[Math.min(failures, pausesMs.length - 1)] ?? 0, signal);
+      // A 503 asks for a second at least (Retry-After).
+      const step = Math.max(failures, known.status === 503 ? 1 : 0);
+      await pause(pausesMs[Math.min(step, pausesMs.length - 1)] ?? 0, signal);
       failures += 1;
     }
   }

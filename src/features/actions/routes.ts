@@ -308,12 +308,13 @@ export function addActionRoutes(app: AdminApp, context: AdminContext): void {
     // It changes nothing, and is asked as somebody types.
     book: () => undefined,
     bodyLimit,
+    hasOwnLimit: true,
   });
-  route('PUT', action, 'admin', deployment, deployAction(context), { bodyLimit });
+  route('PUT', action, 'admin', deployment, deployAction(context), { bodyLimit, hasOwnLimit: true });
   route('GET', action, 'read', showing, showAction(context));
   route('PATCH', action, 'admin', changing, changeAction(context));
   route('DELETE', action, 'admin', deletion, deleteAction(context));
   route('GET', `${action}/versions/:version`, 'read', showingVersion, showVersion(context));
   route('POST', `${action}/rollback`, 'admin', rollback, rollBack(context));
-  route('POST', `${action}/test`, 'admin', trying, tryAction(context), { bodyLimit });
+  route('POST', `${action}/test`, 'admin', trying, tryAction(context), { bodyLimit, hasOwnLimit: true });
 }

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
-import type { Exports } from '../../admin-api/request/exports.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import type { Principal } from '../../admin-api/request/scope.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
+import type { Transfers } from '../../admin-api/request/transfers.ts';
 import { type AuditEntryDocument, auditEntryDocument } from '../../contract/access/audit.ts';
 import { errorAnswers, listOf, pageLimit, wordOf } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
@@ -108,7 +108,7 @@ const exporting = {
 };
 
 const exportEntries =
-  ({ audit }: AdminContext, exports: Exports): Handler<typeof exporting> =>
+  ({ audit }: AdminContext, exports: Transfers): Handler<typeof exporting> =>
   async ({ query, principal }, reply) => {
     const wanted = queryOf(query, principal);
     const owner = principal?.fleetId ?? '*';
@@ -117,7 +117,7 @@ const exportEntries =
   };
 
 /** `/audit` and its export. */
-export function addAuditRoutes(app: AdminApp, context: AdminContext, exports: Exports): void {
+export function addAuditRoutes(app: AdminApp, context: AdminContext, exports: Transfers): void {
   const route = routesOf(app);
   route('GET', '/audit', 'admin', listing, listEntries(context), { narrowsToFleet: true });
   route('GET', '/audit::export', 'admin', exporting, exportEntries(context, exports), {

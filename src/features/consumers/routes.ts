@@ -228,7 +228,9 @@ export function addConsumerRoutes(app: AdminApp, context: AdminContext): void {
   route('GET', '/fleets/:fleet_id/consumers/:name', 'read', showing, showConsumer(context));
   route('PATCH', '/fleets/:fleet_id/consumers/:name', 'admin', changing, changeConsumer(context));
   route('DELETE', '/fleets/:fleet_id/consumers/:name', 'admin', deletion, deleteConsumer(context));
-  route('POST', '/fleets/:fleet_id/consumers/:name/fetch', 'read', fetching, fetchBatch(context));
+  route('POST', '/fleets/:fleet_id/consumers/:name/fetch', 'read', fetching, fetchBatch(context), {
+    hasOwnLimit: true,
+  });
   route(
     'POST',
     '/fleets/:fleet_id/consumers/:name/acknowledge',

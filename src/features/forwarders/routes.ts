@@ -240,7 +240,9 @@ export function addForwarderRoutes(app: AdminApp, context: AdminContext): void {
   route('GET', '/fleets/:fleet_id/forwarders/:name', 'read', showing, showForwarder(context));
   route('PATCH', '/fleets/:fleet_id/forwarders/:name', scope, changing, changeForwarder(context));
   route('DELETE', '/fleets/:fleet_id/forwarders/:name', scope, deletion, deleteForwarder(context));
-  route('POST', '/fleets/:fleet_id/forwarders/:name/test', scope, testing, testForwarder(context));
+  route('POST', '/fleets/:fleet_id/forwarders/:name/test', scope, testing, testForwarder(context), {
+    hasOwnLimit: true,
+  });
   route('POST', '/fleets/:fleet_id/forwarders/:name/rotate-secret', scope, rotation, rotateSecret(context));
   addDeadLettersOf(app, {
     service: context.forwarderDeadLetters,

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DeviceCounts } from '../../../src/admin-api/insight/device-counts.ts';
 import { attentionToMailboxes } from '../../../src/admin-api/insight/stuck.ts';
+import { yieldToEventLoop } from '../../../src/core/async.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../src/core/identity.ts';
 import { formatUuid } from '../../../src/core/uuid.ts';
 import type { CountStep, DeviceFilter, FoundDevices } from '../../../src/domain/devices/device-query.ts';
@@ -233,11 +234,12 @@ describe.each(engines)('mailboxes that wait on $name', (engine) => {
     await store.shard.devices.create(devices.map((one) => ({ ...newDevice(one), name: 'Pump\u202e' })));
     const all = [store.shard];
     const told = (afterSeconds: number) =>
-      attentionToMailboxes({ of: () => store.shard, all }, new DeviceCounts(all), {
-        fleetId,
-        stuckSeconds: 600,
-        nowMs: Date.now() + afterSeconds * 1_000,
-      });
+      attentionToMailboxes(
+        { of: () => store.shard, all },
+        new DeviceCounts(all),
+        { fleetId, stuckSeconds: 600, nowMs: Date.now() + afterSeconds * 1_000 },
+        yieldToEventLoop,
+      );
     expect(await told(3_600)).toEqual([]);
     const [mailId = Buffer.alloc(16)] = await store.sendMany(first, 1);
     const waits = { kind: 'stuck_mailboxes', name: null, device_id: 'AAAAAAAAAA', count: 1 };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 import { listDevices } from '../../../src/admin-api/routes/device-list.ts';
+import { yieldToEventLoop } from '../../../src/core/async.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../src/core/identity.ts';
 import type { Device } from '../../../src/domain/devices/device.ts';
 import type { DeviceFilter } from '../../../src/domain/devices/device-query.ts';
@@ -88,6 +89,7 @@ async function allFound(
       filter,
       after,
       limit,
+      yieldToEventLoop,
     );
     expect(page.items.length).toBeLessThanOrEqual(limit);
     found.push(...page.items.map(({ device }) => deviceIdOf(device)));
@@ -196,11 +198,11 @@ it('a page looks at a bounded number of devices and says where to go on', async 
   );
   await shard.devices.create(made);
   const filter = { fleetId: 'FLEET006', enabled: true };
-  const first = await listDevices([shard], filter, '', 10);
+  const first = await listDevices([shard], filter, '', 10, yieldToEventLoop);
   expect(first.items).toEqual([]);
-  const { items, next } = await listDevices([shard], filter, first.next ?? '', 10);
+  const { items, next } = await listDevices([shard], filter, first.next ?? '', 10, yieldToEventLoop);
   expect([items.length, next]).toEqual([1, null]);
-  const wrong = listDevices([shard], filter, 't.AAAA', 10);
+  const wrong = listDevices([shard], filter, 't.AAAA', 10, yieldToEventLoop);
   await expect(wrong).rejects.toMatchObject({ code: 'bad_request' });
 });
 

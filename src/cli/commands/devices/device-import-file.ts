@@ -121,6 +121,12 @@ async function cutAfterLast(handle: FileHandle): Promise<number> {
 
 type Summary = Record<ImportedLine['result'], number>;
 
+interface Received {
+  summary: Summary;
+  /** Line at which the server ended the import, for too many bad ones. */
+  endedAtLine: number | undefined;
+}
+
 function answerOf(text: string): ImportedLine {
   if (text.startsWith('{')) return JSON.parse(text) as ImportedLine;
   const [line, device_id = '', result = '', , error = ''] = text.split(',');
@@ -133,7 +139,8 @@ async function receive(
   handle: FileHandle,
   skipHeader: boolean,
   onAnswer: (answer: ImportedLine) => void,
-): Promise<Summary> {
+): Promise<Received> {
+  let endedAtLine: number | undefined;
   const summary: Summary = { created: 0, updated: 0, unchanged: 0, skipped: 0, error: 0 };
   let { size: at } = await handle.stat();
   let rest = Buffer.alloc(0);
@@ -151,12 +158,16 @@ async function receive(
     for (const line of whole.toString('utf8').split('\n')) {
       const answer = answerOf(line);
       if (!(answer.result in summary)) continue;
+      if (answer.error === 'import_ended') {
+        endedAtLine = answer.line;
+        continue;
+      }
       summary[answer.result] += 1;
       onAnswer(answer);
     }
   }
   await handle.sync();
-  return summary;
+  return { summary, endedAtLine };
 }
 
 export async function importFile(file: string, options: ImportFileOptions): Promise<void> {
@@ -168,7 +179,7 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
   const { handle, fromLine } = await openAnswers(out, resume);
   const bar = progressBar('Sent {bar} {percentage} %, {eta_formatted} left', options);
   bar?.start(stat.size, 0);
-  let summary: Summary;
+  let received: Received;
   const lost = new LostSecrets(file);
   try {
     const body = createReadStream(file);
@@ -181,7 +192,7 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
     if (resume) query.set('resume', 'true');
     const path = `${pathOf('fleets', fleet)}/devices:import?${query}`;
     const answers = await client.exchange(path, isCsv ? 'text/csv' : 'application/x-ndjson', body);
-    summary = await receive(answers, handle, isCsv && fromLine > 1, (answer) => {
+    received = await receive(answers, handle, isCsv && fromLine > 1, (answer) => {
       if (resume) lost.note(answer);
     });
   } catch (error) {
@@ -193,6 +204,7 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
     bar?.stop();
     await handle.close();
   }
+  const { summary, endedAtLine } = received;
   const { created, updated, unchanged, skipped, error } = summary;
   const unknown = await lost.deviceIds();
   const ids = `${unknown.slice(0, listedMax).join(', ')}${unknown.length > listedMax ? ', …' : ''}`;
@@ -200,10 +212,19 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
     unknown.length === 0
       ? ''
       : `\nDevices that existed already: ${unknown.length}. If the interrupted import created them, their secrets are lost; rotate those you do not know: ${ids}`;
+  const ending =
+    endedAtLine === undefined
+      ? ''
+      : `\nThe server ended the import at line ${endedAtLine}: too many bad lines (importBadLinesMax). See ${out}; go on behind that line with --resume.`;
   print(
     options,
-    { ...summary, file: out, ...(resume && { secrets_unknown: unknown }) },
-    `Created ${created}, updated ${updated}, unchanged ${unchanged}, skipped ${skipped}, refused ${error}. ${out} has the result of each line, with generated secrets.${warning}`,
+    {
+      ...summary,
+      file: out,
+      ...(endedAtLine !== undefined && { ended_at_line: endedAtLine }),
+      ...(resume && { secrets_unknown: unknown }),
+    },
+    `Created ${created}, updated ${updated}, unchanged ${unchanged}, skipped ${skipped}, refused ${error}. ${out} has the result of each line, with generated secrets.${ending}${warning}`,
   );
-  if (error > 0 || unknown.length > 0) process.exitCode = 1;
+  if (error > 0 || endedAtLine !== undefined || unknown.length > 0) process.exitCode = 1;
 }

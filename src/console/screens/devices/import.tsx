@@ -135,6 +135,10 @@ async function importFile(
       // The head of a CSV is no outcome.
       const outcomes = lines.map((line) => (isCsv ? csvOutcome(line) : (JSON.parse(line) as ImportedLine)));
       for (const one of outcomes.filter(({ line }) => !Number.isNaN(line))) {
+        if (one.error === 'import_ended') {
+          failed.unshift(one);
+          continue;
+        }
         counts[one.result] = (counts[one.result] ?? 0) + 1;
         if (one.result === 'error' && failed.length < shownFailuresMax) failed.push(one);
       }

@@ -5,15 +5,17 @@ import { FairShare } from '../../core/fair-share.ts';
 import type { AdminApp } from './context.ts';
 
 /**
- * Bounds concurrent exports, because each is work for this thread, and aborts one when its client disconnects. A stream
- * alone does not notice that while a search finds nothing to write.
+ * Bounds concurrent exports or imports, because each is work for this thread, and aborts one when its client
+ * disconnects. A stream alone does not notice that while a search finds nothing to write.
  */
-export class Exports {
+export class Transfers {
+  readonly #kind: 'exports' | 'imports';
   readonly #share: FairShare;
   readonly #open = new Set<AbortController>();
 
-  constructor(app: AdminApp, { exportsMax }: { exportsMax: number }) {
-    this.#share = new FairShare(exportsMax);
+  constructor(app: AdminApp, kind: 'exports' | 'imports', max: number) {
+    this.#kind = kind;
+    this.#share = new FairShare(max);
     app.addHook('preClose', async () => {
       for (const controller of this.#open) controller.abort(unavailable('The server is stopping.'));
     });
@@ -31,7 +33,9 @@ export class Exports {
   ): Readable {
     if (reply.raw.destroyed) throw new ApiError('bad_request');
     if (!this.#share.take(owner)) {
-      throw unavailable('Too many exports of this fleet or in total are running (exportsMax). Retry later.');
+      throw unavailable(
+        `Too many ${this.#kind} of this fleet or in total are running (${this.#kind}Max). Retry later.`,
+      );
     }
     const controller = new AbortController();
     this.#open.add(controller);

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { operatorSiege } from '../siege/operator-siege.ts';
+import { tokenAttacks } from '../siege/token-attacks.ts';
+
+/** Short and with few devices: `npm run test:siege` prints what another fleet sees under the whole of it. */
+const siege = { devices: 5_000, seconds: 2 };
+/** Of one request of another fleet, on a machine that makes the attack as well. */
+const latencyMsMax = 5_000;
+
+it('whoever asks the admin API for more than it can do holds up no other fleet', async () => {
+  for (const { name, during } of await operatorSiege(tokenAttacks, siege)) {
+    expect(during.admin.requests, name).toBeGreaterThan(0);
+    expect(during.admin.maxMs, name).toBeLessThan(latencyMsMax);
+    expect(during.fresh.maxMs, name).toBeLessThan(latencyMsMax);
+  }
+});
