@@ -272,3 +272,60 @@ it('a server that restarts is said to be away, and then what is shown goes on', 
   await page.getByText('after_restart').first().waitFor();
   expect(console.faults).toEqual([]);
 });
+
+it('a code that is entered opens the screen of the address, and logging out ends the session at the server', async () => {
+  const { fleet, pump } = made;
+  const api = `${server.report.admin_url}/admin/v1`;
+  const { body } = await server.admin<{ token: string }>('POST', '/tokens', {
+    name: 'reader',
+    scopes: ['read'],
+  });
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const logIn = async (): Promise<string> => {
+    const answer = await fetch(`${api}/console-codes`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${body.token}`, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    const { code } = (await answer.json()) as { code: string };
+    await page.getByLabel('Code').fill(code);
+    await page.keyboard.press('Enter');
+    await page
+      .getByRole('heading', { name: 'North pump' })
+      .or(page.getByText(pump.deviceId).first())
+      .waitFor();
+    return page.evaluate(() => sessionStorage.getItem('fleetpost.session') ?? '');
+  };
+  const statusOf = async (token: string): Promise<number> =>
+    (await fetch(`${api}/self`, { headers: { authorization: `Bearer ${token}` } })).status;
+  await page.goto(`${server.report.admin_url}/console/#fleet=${fleet.fleetId}&device=${pump.deviceId}`);
+  await page.getByLabel('Code').fill('guess');
+  await page.keyboard.press('Enter');
+  await page.getByText('somebody else did').waitFor();
+  const first = await logIn();
+  expect(await statusOf(first)).toBe(200);
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByText('You have logged out.').waitFor();
+  expect(await statusOf(first)).toBe(401);
+
+  const second = await logIn();
+  await page.route('**/admin/v1/self', (route) => route.abort());
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByText('could not end it at the server: The server does not answer.').waitFor();
+  expect(await statusOf(second)).toBe(200);
+  await context.close();
+});
+
+it('the command of a link is copied without the control characters that somebody put into it', async () => {
+  const { fleet } = made;
+  const place = `${fleet.fleetId}/devices?q=name:%22x%03touch%20/tmp/pwn%0a%1b[201~%22`;
+  await using console = await ConsolePage.open(browser, server, { place });
+  const { page } = console;
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByRole('button', { name: 'Copy the CLI command' }).first().click();
+  await page.getByRole('button', { name: 'Copied' }).first().waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  expect(copied).toContain('\\x03touch');
+  expect(copied).not.toMatch(/\p{Cc}/u);
+});

@@ -22,7 +22,7 @@ const refusalBurstSeconds = 4;
 const codeCreation = {
   summary: 'Make a code for a session of the console',
   description:
-    'A page at /console/#code=CODE trades the code for a session, once, within a minute, at the node that made it.',
+    'The page at /console/, or the link /console/#code=CODE, trades the code for a session, once, within a minute, at the node that made it.',
   body: newConsoleCodeBody,
   response: { 201: consoleCodeDocument, ...errorAnswers },
 };
@@ -111,7 +111,7 @@ export function authenticateByCode(app: AdminApp, { consoleCodes }: AdminContext
     const wait = refusals.take(refusalsPerSecondMax);
     if (wait > 0) throw rateLimited('Too many codes are refused. Retry later.', wait);
     throw new ApiError('invalid_token', {
-      msg: 'This code was used or has expired. Make a new one: fleetpost console. If you did not use it yourself, somebody else did: revoke the session that you do not know (fleetpost token list), or the token.',
+      msg: 'This code was used or has expired. Make a new one: fleetpost console. If it was used within its minute and not by you, somebody else did: revoke that session (fleetpost token list).',
     });
   });
 }

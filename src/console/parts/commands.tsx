@@ -1,6 +1,6 @@
 import { apiUrl, type Query } from '../server/client.ts';
 import { CopyButton } from './copy-button.tsx';
-import { visible } from './untrusted.tsx';
+import { shellWord } from './hidden-characters.ts';
 
 export interface CommandsProps {
   /** Words after `fleetpost`. */
@@ -9,26 +9,21 @@ export interface CommandsProps {
   request: { method?: string; path: string; query?: Query; body?: unknown };
 }
 
-/** A word of a shell command, quoted where the shell would read more into it. */
-function word(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
 function curlOf({ method = 'GET', path, query, body }: CommandsProps['request']): string {
   const words = ['curl', '-H "Authorization: Bearer $FLEETPOST_TOKEN"'];
   if (method !== 'GET') words.push(`-X ${method}`);
   if (body !== undefined)
     words.push(
-      `-H 'Content-Type: application/json' -d ${word(typeof body === 'string' ? body : JSON.stringify(body))}`,
+      `-H 'Content-Type: application/json' -d ${shellWord(typeof body === 'string' ? body : JSON.stringify(body))}`,
     );
-  words.push(word(location.origin + apiUrl(path, query)));
+  words.push(shellWord(location.origin + apiUrl(path, query)));
   return words.join(' ');
 }
 
 /** The commands that do what the screen does. */
 export function Commands({ command, request }: CommandsProps) {
   const lines = [
-    ['CLI', ['fleetpost', ...command.map(word)].join(' ')],
+    ['CLI', ['fleetpost', ...command.map(shellWord)].join(' ')],
     ['HTTP', curlOf(request)],
   ] as const;
   return (
@@ -39,7 +34,7 @@ export function Commands({ command, request }: CommandsProps) {
           <span class="line">
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the whole of a cut one is shown where the focus is */}
             <code tabIndex={0} title={text}>
-              {visible(text)}
+              {text}
             </code>
             <CopyButton text={text} label={`Copy the ${name} command`} />
           </span>

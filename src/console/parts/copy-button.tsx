@@ -1,9 +1,17 @@
 import { useEffect, useState } from 'preact/hooks';
+import { isCopied } from './hidden-characters.ts';
 import { Icon } from './icon.tsx';
 
-/** Puts a text on the clipboard, and shows for a moment that it has. */
-export function CopyButton({ text, label }: { text: string | (() => string); label: string }) {
-  const [outcome, setOutcome] = useState<'copied' | 'failed' | undefined>();
+interface CopyButtonProps {
+  text: string | (() => string);
+  label: string;
+  /** It is of several lines; else one with a line end is not copied. */
+  hasLines?: boolean;
+}
+
+/** Puts a text on the clipboard, unless a terminal would act on it, and shows for a moment what came of it. */
+export function CopyButton({ text, label, hasLines = false }: CopyButtonProps) {
+  const [outcome, setOutcome] = useState<'copied' | 'failed' | 'refused' | undefined>();
   useEffect(() => {
     if (outcome === undefined) return;
     const timer = setTimeout(() => setOutcome(undefined), 1_500);
@@ -11,6 +19,10 @@ export function CopyButton({ text, label }: { text: string | (() => string); lab
   }, [outcome]);
   const copy = (): void => {
     const value = typeof text === 'string' ? text : text();
+    if (!isCopied(value, hasLines)) {
+      setOutcome('refused');
+      return;
+    }
     // Not there on a page without HTTPS that is not of this machine.
     const copying = navigator.clipboard?.writeText(value) ?? Promise.reject(new Error('no clipboard'));
     copying.then(
@@ -18,11 +30,15 @@ export function CopyButton({ text, label }: { text: string | (() => string); lab
       () => setOutcome('failed'),
     );
   };
-  const said = { copied: 'Copied', failed: 'The browser does not allow copying here' };
+  const said = {
+    copied: 'Copied',
+    failed: 'The browser does not allow copying here',
+    refused: 'Not copied: it has control characters',
+  };
   const title = outcome === undefined ? label : said[outcome];
   return (
     <button type="button" class="button is-plain is-icon" aria-label={title} title={title} onClick={copy}>
-      <Icon name={outcome === 'copied' ? 'done' : outcome === 'failed' ? 'warning' : 'copy'} />
+      <Icon name={outcome === undefined ? 'copy' : outcome === 'copied' ? 'done' : 'warning'} />
     </button>
   );
 }

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { ExactNumber } from '../server/exact-json.ts';
 import { CopyButton } from './copy-button.tsx';
+import { escapedJson } from './hidden-characters.ts';
 import { visible } from './untrusted.tsx';
 
 /** What of a payload is drawn at first: more would hold up the page. */
@@ -68,7 +69,7 @@ export function Payload({ value }: { value: unknown }) {
     () => piecesOf(value, isWhole ? wholeCharactersMax : shownCharactersMax),
     [value, isWhole],
   );
-  const copied = (): string => indentedJson(value);
+  const copied = (): string => escapedJson(indentedJson(value));
   return (
     <div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must reach that */}
@@ -88,7 +89,7 @@ export function Payload({ value }: { value: unknown }) {
             Show all
           </button>
         )}
-        <CopyButton text={copied} label="Copy payload" />
+        <CopyButton text={copied} label="Copy payload" hasLines />
       </div>
     </div>
   );

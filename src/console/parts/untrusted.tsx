@@ -1,27 +1,5 @@
 import type { ComponentChildren } from 'preact';
-
-/**
- * What is not seen, or is seen elsewhere than it stands: controls, zero-width and bidirectional characters, tags and
- * halves of surrogate pairs. A line end and a tab are among them, for a name is one line.
- */
-const hidden = new RegExp(
-  [
-    String.raw`\p{Cc}`,
-    String.raw`\p{Cf}`,
-    String.raw`\p{Cs}`,
-    String.raw`\p{Zl}`,
-    String.raw`\p{Zp}`,
-    // Fillers and selectors that are letters or marks by name, and drawn as nothing.
-    String.raw`[\u115f\u1160\u180b-\u180f\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]`,
-    // Spaces that are not the space.
-    String.raw`(?! )\p{Zs}`,
-  ].join('|'),
-  'gu',
-);
-
-function codeOf(character: string): string {
-  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
-}
+import { codeOf, hidden } from './hidden-characters.ts';
 
 /** Text with its hidden characters as their codes, for where there is only text: a title, a label. */
 export function shownText(text: string, lengthMax = 300): string {

@@ -34,15 +34,8 @@ export async function startSession(): Promise<void> {
   // At once: a code is of no use twice, but none of it needs to stay in the history.
   if (location.hash !== '') go(placeOf(fragment), { replace: true });
   try {
-    if (code !== null) {
-      const request = { body: { code } };
-      const made = await call<ConsoleSessionDocument>('POST', '/console-sessions', request);
-      const { token: secret, ...session } = made;
-      sessionStorage.setItem(kept, secret);
-      token.value = secret;
-      // What `/self` would answer: the first screen need not wait for that too.
-      self.value = { kind: 'session', ...session };
-    } else {
+    if (code !== null) await logIn(code);
+    else {
       token.value = sessionStorage.getItem(kept) ?? undefined;
       if (token.value !== undefined) self.value = await call<SelfDocument>('GET', '/self');
     }
@@ -51,6 +44,17 @@ export async function startSession(): Promise<void> {
     endSession(error instanceof Error ? error.message : String(error));
   }
   isStarting.value = false;
+}
+
+/** Trades a login code for the session of this tab. @throws CallError. */
+export async function logIn(code: string): Promise<void> {
+  const request = { body: { code } };
+  const made = await call<ConsoleSessionDocument>('POST', '/console-sessions', request);
+  const { token: secret, ...session } = made;
+  sessionStorage.setItem(kept, secret);
+  // What `/self` would answer: the first screen need not wait for that too.
+  self.value = { kind: 'session', ...session };
+  token.value = secret;
 }
 
 /** Ends the session at the server, forgets it in any case, and says so if the server did not end it. */

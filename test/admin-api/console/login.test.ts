@@ -1,7 +1,9 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { fleetpost, fleetpostJson } from '../../harness/command.ts';
 import { createFleet } from '../../harness/device.ts';
-import { TestServer } from '../../harness/server.ts';
+import { TestServer, temporaryFolder } from '../../harness/server.ts';
 import { as, type TokenAnswer } from '../../harness/token.ts';
 import { until } from '../../harness/vitals.ts';
 
@@ -206,4 +208,28 @@ it('the command prints a link that works once', async () => {
   expect((await trade(fragment.get('code') ?? '')).status).toBe(201);
   const { stdout } = await fleetpost(['console', '--show-url', '--data', server.report.data]);
   expect(stdout).toMatch(/\/console\/#code=[\w-]{22}\n$/);
+});
+
+it('the command has a browser opened without the code, which it prints; a used one is a theft, if you did not use it', async () => {
+  const folder = temporaryFolder();
+  const opened = join(folder, 'opened');
+  writeFileSync(
+    join(folder, 'xdg-open'),
+    `#!/bin/sh\necho "$@" > ${opened}.new && mv ${opened}.new ${opened}\n`,
+    {
+      mode: 0o755,
+    },
+  );
+  const environment = { DISPLAY: ':0', PATH: `${folder}:${process.env.PATH}` };
+  const args = ['console', 'PUMP000007', '--fleet', 'FLEET001', '--data', server.report.data];
+  const { stdout } = await fleetpost(args, environment);
+  const code = stdout.trimEnd().split('\n').at(-1) ?? '';
+  expect(stdout).toMatch(/^Opened the console in a browser\. Enter this code there/);
+  await until(() => existsSync(opened));
+  const line = readFileSync(opened, 'utf8').trim();
+  expect(line).toBe(`${server.report.admin_url}/console/#fleet=FLEET001&device=PUMP000007`);
+  expect((await trade(code)).status).toBe(201);
+  const again = await trade(code);
+  expect(again).toMatchObject({ status: 401, body: { msg: expect.stringContaining('somebody else did') } });
+  rmSync(folder, { recursive: true });
 });

@@ -12,7 +12,11 @@ interface ConsoleOptions extends ConnectionOptions {
 
 /** `console`. */
 export function addConsoleCommand(program: Command): void {
-  clientCommand(program, 'console [device_id]', 'open the console in a browser, or print its link')
+  clientCommand(
+    program,
+    'console [device_id]',
+    'open the console in a browser and print its login code, or print a link with it',
+  )
     .option('--fleet <id>', 'the fleet of the device', fleetIdOption)
     .option('--show-url', 'print the link, which works once within a minute, instead of opening it')
     .action(async (device: string | undefined, options: ConsoleOptions, command: Command) => {
@@ -26,9 +30,13 @@ export function addConsoleCommand(program: Command): void {
         json: {},
       });
       const fragment = new URLSearchParams([['code', code], ...place]);
-      const url = `${client.url}/console/#${fragment}`;
-      const isOpened = !options.showUrl && !options.json && (await open(url));
-      print(options, { url, expires_at }, isOpened ? 'Opened the console in a browser.' : url);
+      const page = `${client.url}/console/`;
+      const url = `${page}#${fragment}`;
+      // Without the code: every user of this machine reads the command lines of all.
+      const isOpened =
+        !options.showUrl && !options.json && (await open(place.size > 0 ? `${page}#${place}` : page));
+      const asked = `Opened the console in a browser. Enter this code there, once and within a minute:\n${code}`;
+      print(options, { url, expires_at }, isOpened ? asked : url);
     });
 }
 

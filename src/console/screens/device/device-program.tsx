@@ -28,7 +28,7 @@ export function DeviceProgram({ fleetId, deviceId }: { fleetId: string; deviceId
           ]}
           onChange={setLanguage}
         />
-        <CopyButton text={text} label="Copy the program" />
+        <CopyButton text={text} label="Copy the program" hasLines />
       </div>
       <pre class="small">{text}</pre>
       <p class="hint">

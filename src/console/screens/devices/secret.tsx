@@ -9,7 +9,7 @@ export function Secret({ fleetId, deviceId, secret }: { fleetId: string; deviceI
       <Banner kind="warn">This secret is shown this one time: the server keeps only its digest.</Banner>
       <div class="paste">
         <pre>{headers}</pre>
-        <CopyButton text={headers} label="Copy the headers" />
+        <CopyButton text={headers} label="Copy the headers" hasLines />
       </div>
     </div>
   );
