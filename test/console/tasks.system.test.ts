@@ -295,7 +295,7 @@ it('a code that is entered opens the screen of the address, and logging out ends
       .getByRole('heading', { name: 'North pump' })
       .or(page.getByText(pump.deviceId).first())
       .waitFor();
-    return page.evaluate(() => sessionStorage.getItem('fleetpost.session') ?? '');
+    return page.evaluate<string>("sessionStorage.getItem('fleetpost.session')");
   };
   const statusOf = async (token: string): Promise<number> =>
     (await fetch(`${api}/self`, { headers: { authorization: `Bearer ${token}` } })).status;
@@ -325,7 +325,7 @@ it('the command of a link is copied without the control characters that somebody
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.getByRole('button', { name: 'Copy the CLI command' }).first().click();
   await page.getByRole('button', { name: 'Copied' }).first().waitFor();
-  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()');
   expect(copied).toContain('\\x03touch');
   expect(copied).not.toMatch(/\p{Cc}/u);
 });

@@ -29,16 +29,18 @@ export function Welcome() {
         <pre>fleetpost console</pre>
       </div>
       <form
-        class="inline"
+        class="stack"
         onSubmit={(event) => {
           const text = formTexts(event);
           void submit(() => logIn(text('code')));
         }}
       >
         <Field label="Code" name="code" class="mono" required maxLength={64} />
-        <button type="submit" class="button is-main" disabled={isBusy}>
-          Log in
-        </button>
+        <div class="inline">
+          <button type="submit" class="button is-main" disabled={isBusy}>
+            Log in
+          </button>
+        </div>
       </form>
       <p class="soft">
         With a context or a token of another server, it opens the console of that one. The session has the
