@@ -138,7 +138,10 @@ export interface BatchEntry {
   end: number;
 }
 
-/** Locates the remaining records of a batch, all of which it checks but what is in them. @throws RangeError for a damaged one */
+/**
+ * Locates the remaining records of a batch, and checks it on the way: all of its bytes but the records' own fields.
+ * @throws RangeError for a damaged one
+ */
 export function* entriesIn(batch: Buffer): Generator<BatchEntry> {
   const format = batch.readUInt8(0);
   const count = countOf(batch);
