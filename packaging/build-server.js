@@ -12,7 +12,7 @@ const entries = [
   'declarations/schema-checks/schema-check-thread',
   'device/simulator/devices/device-process',
   'features/actions/pool/task',
-  'features/actions/pool/type-check',
+  'features/actions/compiler/compiler-process',
   'features/backups/backup-process',
   'maintenance/reshard-folder/reshard-worker',
   'threads/acceptor-thread',

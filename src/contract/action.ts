@@ -91,7 +91,11 @@ export const newVersionBody = closedObject(
   { description: 'Absent fields stay as they are; the code is required.' },
 );
 /** Code to type-check. */
-export const checkBody = closedObject({ source: Type.String(), on: Type.Optional(triggers) });
+export const checkBody = closedObject({
+  source: Type.String(),
+  on: Type.Optional(triggers),
+  name: Type.Optional(Type.String({ maxLength: 255, description: 'The action, deployed or not.' })),
+});
 /** Type errors, in order; lines and columns count from 1. */
 export const checkDocument = Type.Object({
   items: Type.Array(
@@ -143,7 +147,7 @@ export const actionDocument = Type.Object({
       Type.Literal('server_held'),
       Type.Null(),
     ],
-    { description: 'Why an enabled action takes no records now.' },
+    { description: 'Why an enabled action takes no records of any device now.' },
   ),
   in_hand: Type.Integer({ description: 'Records running, or waiting for a thread or another attempt.' }),
   behind: Type.Integer({ description: 'Positions of the logs not scanned yet.' }),
@@ -154,6 +158,10 @@ export const actionDocument = Type.Object({
   devices_behind: Type.Integer({
     description:
       'Devices whose records wait while those of others pass: they have used their share of the records in hand or of the dead letters.',
+  }),
+  devices_blocked: Type.Integer({
+    description:
+      'Those of them that have used their share of the dead letters: their records wait until some are replayed or dropped.',
   }),
   runs_last_minute: Type.Integer({ description: 'Attempts begun in the last minute, of all versions.' }),
   failures: Type.Integer({

@@ -80,6 +80,7 @@ export const adminErrors = {
   invalid_forwarder: { status: 400, msg: 'This is not a usable forwarder.' },
   dead_letter_not_found: { status: 404, msg: 'There is no such dead letter.' },
   server_held: { status: 409, msg: 'The server is held. Release it first (fleetpost release).' },
+  replaced: { status: 409, msg: 'A newer request of this token for the same action has taken its place.' },
   action_test_failed: { status: 409, msg: 'A test of this version failed, so it was not deployed.' },
 } as const;
 

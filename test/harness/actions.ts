@@ -1,8 +1,10 @@
 import { onTestFinished } from 'vitest';
 import { createLog } from '../../src/core/telemetry/log.ts';
+import { Compiler } from '../../src/features/actions/compiler/compiler.ts';
 import { ActionPool } from '../../src/features/actions/pool/pool.ts';
 import type { HostAnswer, RunLimits, RunRecord, RunReport } from '../../src/features/actions/sandbox/run.ts';
 
+const processFile = new URL('../../dist/features/actions/compiler/compiler-process.js', import.meta.url);
 const taskFile = new URL('../../dist/features/actions/pool/task.js', import.meta.url);
 
 export const limits: RunLimits = {
@@ -68,6 +70,11 @@ export function startActions({
     run,
     runBody: (body, options) => run(`export default async (record, fleet) => {\n${body}\n};`, options),
   };
+}
+
+/** A compiler with a process of its own, from its first task on. */
+export function startCompiler(log = createLog('silent')): Compiler {
+  return new Compiler({ log, processFile });
 }
 
 /** The same for one test. */

@@ -55,12 +55,17 @@ const heldSentences: Readonly<Record<NonNullable<ShownAction['held']>, string>> 
   disk_full: 'the disk or the map of its journal is full',
 };
 
-function ofAction({ action, held, behind, lost, deadLetters }: ShownAction): AttentionItem[] {
+function ofAction({ action, held, behind, lost, deadLetters, devicesBlocked }: ShownAction): AttentionItem[] {
   const { name, enabled } = action;
   const found: AttentionItem[] = [];
   if (held !== undefined && enabled) {
     const sentence = `The action ${name} takes no records: ${heldSentences[held]}.`;
     found.push(attentionItem('action_held', sentence, { name }));
+  }
+  if (devicesBlocked > 0 && held !== 'dead_letters_full') {
+    const devices = devicesBlocked === 1 ? '1 device waits' : `${devicesBlocked} devices wait`;
+    const sentence = `The action ${name} runs, but ${devices} until some of their dead letters are replayed or dropped.`;
+    found.push(attentionItem('action_devices_blocked', sentence, { name, count: devicesBlocked }));
   }
   if (enabled && behind > positionsBehindMax) {
     const sentence = `The action ${name} is ${behind} positions of the logs behind.`;

@@ -7,6 +7,7 @@ const kind = wordOf([
   'stuck_mailboxes',
   'never_answers',
   'action_held',
+  'action_devices_blocked',
   'action_behind',
   'action_lost',
   'action_dead_letters',

@@ -6,6 +6,7 @@ import type { ActionDraft, ActionVersion } from './declaration/action.ts';
 import { checkDraft, checkPayloadFilter } from './declaration/action-draft.ts';
 import type { ActionChange, Actions } from './declaration/actions.ts';
 import { trialFailureOf } from './runs/trial.ts';
+import type { Asker } from './runs/turns.ts';
 import type { ActionWork, ShownAction, TestOutcome } from './service.ts';
 
 export interface ActionDeclarationOptions {
@@ -37,18 +38,19 @@ export class ActionDeclarations {
   /**
    * Deploys a new version. The code must compile even with `force`; errors in its types and a failing test refuse it only
    * without.
-   * @throws ApiError invalid_action, action_test_failed, limit_reached.
+   * @throws ApiError invalid_action, action_test_failed, limit_reached, replaced by a newer one.
    */
   async put(
     fleetId: string,
     name: string,
     draft: ActionDraft,
+    asker: Asker,
     { force, ...change }: ActionChange & { force: boolean },
   ): Promise<{ status: ShownAction; isNew: boolean; tests: readonly TestOutcome[] }> {
     const { actions, checker, config, fleet, follower, work } = this.#options;
     checkDraft(draft, fleet(fleetId).schemas, config);
     await checkPayloadFilter(fleetId, draft, checker);
-    const { code, tests } = await work.prepare(fleetId, name, draft, { force });
+    const { code, tests } = await work.prepare(fleetId, name, draft, asker, { force });
     const failed = tests.filter(({ reason }) => reason !== undefined);
     if (failed.length > 0 && !force) throw trialFailureOf(failed);
     const { isNew } = await actions.put(fleetId, name, { ...draft, code }, await follower.ends(), change);

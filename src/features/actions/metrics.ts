@@ -35,8 +35,13 @@ export function addActionMetrics(metrics: Registry, { actionWork }: AdminContext
     ({ devicesBehind }) => devicesBehind,
   );
   addGauge(
+    'fleetpost_action_devices_blocked',
+    'Devices whose records wait until some of their dead letters are replayed or dropped; those of others run.',
+    ({ devicesBlocked }) => devicesBlocked,
+  );
+  addGauge(
     'fleetpost_action_held',
-    'Whether an enabled action takes no records: rate limit, too many dead letters or devices behind, or disk full.',
+    'Whether an enabled action takes no records of any device: rate limit, too many dead letters or devices behind, or disk full.',
     ({ held }) => Number(held !== undefined),
   );
   const attempts = new Counter({
@@ -45,10 +50,18 @@ export function addActionMetrics(metrics: Registry, { actionWork }: AdminContext
     labelNames: [...labelNames, 'outcome'],
     registers,
   });
+  const losses = new Counter({
+    name: 'fleetpost_action_compiler_losses_total',
+    help: 'Processes of the TypeScript compiler that a source has ended since the start, by reason: memory, cpu, wall, depth or ended.',
+    labelNames: ['reason'],
+    registers,
+  });
   return async () => {
     // Removed actions are no longer reported.
     for (const { gauge } of gauges) gauge.reset();
     attempts.reset();
+    losses.reset();
+    for (const [reason, count] of Object.entries(actionWork.compilerLosses)) losses.inc({ reason }, count);
     for await (const status of actionWork.all()) {
       const labels = { fleet: status.action.fleetId, action: status.action.name };
       for (const { gauge, read } of gauges) gauge.set(labels, read(status));

@@ -1,13 +1,13 @@
 import { type DeadLetterService, LocalDeadLetterService } from '../dead-letters/service.ts';
+import { Compiler } from './compiler/compiler.ts';
 import { describeDeadLetter } from './outbox/dead-letters.ts';
 import { ActionPool } from './pool/pool.ts';
-import { TypeChecker } from './pool/type-checker.ts';
 import { Dispatcher } from './queue/dispatcher.ts';
 import type { ActionDeadLetter } from './service.ts';
 import { actionKey } from './tables.ts';
 import { type ActionWorkOptions, forgetOthers, LocalActionWork } from './work.ts';
 
-export type ActionsOptions = Omit<ActionWorkOptions, 'pool' | 'types' | 'dispatcher'>;
+export type ActionsOptions = Omit<ActionWorkOptions, 'pool' | 'compiler' | 'dispatcher'>;
 
 /** The action runtime, on the main thread. */
 export interface RunningActions {
@@ -24,8 +24,8 @@ export async function startActions(base: ActionsOptions): Promise<RunningActions
   const { actions, journal } = base;
   await forgetOthers(journal, actions);
   const pool = new ActionPool(base);
-  const types = new TypeChecker();
-  const options = { ...base, pool, types };
+  const compiler = new Compiler(base);
+  const options = { ...base, pool, compiler };
   const dispatcher = new Dispatcher(options);
   const work = new LocalActionWork({ ...options, dispatcher });
   await work.start();

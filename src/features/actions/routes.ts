@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
+import type { Principal } from '../../admin-api/request/scope.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import {
   type ActionChangeBody,
@@ -26,6 +27,7 @@ import { schemaNamePattern } from '../../core/identity.ts';
 import type { ActionConfig } from './config.ts';
 import type { ActionDraft, ActionFilter, ActionTest, ActionVersion } from './declaration/action.ts';
 import { sourceBytesMax } from './declaration/action-draft.ts';
+import type { Asker } from './runs/turns.ts';
 import type { ActionWork, RunTrial, ShownAction } from './service.ts';
 
 const versionPath = Type.Interface([namedPath], { version: Type.Integer({ minimum: 1 }) });
@@ -80,6 +82,7 @@ function describeAction(
     lost,
     deadLetters,
     devicesBehind,
+    devicesBlocked,
     runsLastMinute,
     failures,
   }: ShownAction,
@@ -103,6 +106,7 @@ function describeAction(
     lost,
     dead_letters: deadLetters,
     devices_behind: devicesBehind,
+    devices_blocked: devicesBlocked,
     runs_last_minute: runsLastMinute,
     failures: failures.sinceSuccess,
     last_error: failures.last?.error ?? null,
@@ -138,6 +142,10 @@ function changeOf({ enabled, runs_per_second_max: rate }: ActionChangeBody): {
   };
 }
 
+function askerOf(principal: Principal | null): Asker {
+  return { token: principal?.id ?? 'bootstrap', name: principal?.name ?? '' };
+}
+
 const listing = {
   summary: 'List actions',
   params: fleetPath,
@@ -161,7 +169,7 @@ const deployment = {
 
 const deployAction =
   ({ config, actions, actionWork }: AdminContext): Handler<typeof deployment> =>
-  async ({ params: { fleet_id, name }, body }, reply) => {
+  async ({ params: { fleet_id, name }, body, principal }, reply) => {
     if (!schemaNamePattern.test(name)) {
       throw new ApiError('bad_request', { msg: 'An action name is 1 to 255 letters, digits, _ and -.' });
     }
@@ -169,6 +177,7 @@ const deployAction =
       fleet_id,
       name,
       actionDraftOf(body, await running(actionWork, fleet_id, name)),
+      askerOf(principal),
       { force: body.force ?? false, ...changeOf(body) },
     );
     reply.code(isNew ? 201 : 200);
@@ -274,19 +283,19 @@ const trying = {
 
 const tryAction =
   ({ actionWork }: AdminContext): Handler<typeof trying> =>
-  async ({ params: { fleet_id, name }, body: { record, test, draft } }) => {
+  async ({ params: { fleet_id, name }, body: { record, test, draft }, principal }) => {
     const tried = draft && actionDraftOf(draft, await running(actionWork, fleet_id, name));
     if ((record === undefined) === (test === undefined)) {
       throw new ApiError('invalid_body', { msg: 'The body has either a record or a test.' });
     }
     const input = record === undefined ? { test: testOf(test ?? {}) } : { record };
-    return describeTrial(await actionWork.test(fleet_id, name, input, tried));
+    return describeTrial(await actionWork.test(fleet_id, name, askerOf(principal), input, tried));
   };
 
 const checking = {
   summary: 'Type-check the code of an action',
   description:
-    'Checks TypeScript against the API of actions and the payload types of the schemas in `on`. Ends after 5 seconds or with 256 MB.',
+    'Checks TypeScript against the API of actions and the payload types of the schemas in `on`. Ends after 5 seconds of CPU time or with 256 MB. Fleets take turns, and so do the tokens of a fleet; a newer check of the same `name` takes the place of one that waits, which gets 409 `replaced`.',
   params: fleetPath,
   body: checkBody,
   response: { 200: checkDocument, ...errorAnswers },
@@ -294,8 +303,8 @@ const checking = {
 
 const checkCode =
   ({ actionWork }: AdminContext): Handler<typeof checking> =>
-  async ({ params: { fleet_id }, body: { source, on } }) => ({
-    items: await actionWork.check(fleet_id, { source, ...(on !== undefined && { on }) }),
+  async ({ params: { fleet_id }, body, principal }) => ({
+    items: [...(await actionWork.check(fleet_id, askerOf(principal), body))],
   });
 
 /** `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */

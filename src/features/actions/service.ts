@@ -2,9 +2,11 @@ import type { Awaitable } from '../../core/async.ts';
 import type { Page } from '../../domain/page.ts';
 import type { IngestKind } from '../../domain/records/record.ts';
 import type { FailedRecord } from '../dead-letters/dead-letter-queue.ts';
+import type { CheckedCode } from './compiler/checked-code.ts';
+import type { CompilerLossReason } from './compiler/compiler-child.ts';
+import type { TypeFault } from './compiler/type-check.ts';
 import type { Action, ActionDraft, ActionTest, ActionVersion, TestRecord } from './declaration/action.ts';
-import type { TypeFault } from './pool/type-check.ts';
-import type { CheckedCode } from './pool/type-checker.ts';
+import type { Asker } from './runs/turns.ts';
 import type { RunError } from './sandbox/run.ts';
 
 /** How the attempts of an action's current version fail, as far as they are retained. */
@@ -32,6 +34,8 @@ export interface ActionStatus {
   deadLetters: number;
   /** Devices whose records wait while those of others pass. */
   devicesBehind: number;
+  /** Those of them that have used their share of the dead letters. */
+  devicesBlocked: number;
   /** Of all versions. */
   runsLastMinute: number;
   /** Attempts since the server started, by outcome. */
@@ -178,21 +182,33 @@ export interface ActionWork {
   followed(): Promise<void>;
   /**
    * Compiles a checked draft, and tests it. Errors in its types refuse it unless `force`.
-   * @throws ApiError invalid_action, unavailable.
+   * @throws ApiError invalid_action, unavailable, replaced by a newer one.
    */
   prepare(
     fleetId: string,
     name: string,
     draft: ActionDraft,
+    asker: Asker,
     options: { force: boolean },
   ): Promise<PreparedDraft>;
   /**
    * Runs a draft, or else the deployed version, without sending or writing anything: on a record with the state as it
    * is, or on the records of a test with the state that this gives.
    */
-  test(fleetId: string, name: string, input: TrialInput, draft?: ActionDraft): Promise<RunTrial>;
-  /** The errors in the types of a source, by the schemas of the fleet. @throws ApiError invalid_action. */
-  check(fleetId: string, code: CheckedCode): Promise<TypeFault[]>;
+  test(
+    fleetId: string,
+    name: string,
+    asker: Asker,
+    input: TrialInput,
+    draft?: ActionDraft,
+  ): Promise<RunTrial>;
+  /**
+   * The errors in the types of a source, by the schemas of the fleet.
+   * @throws ApiError invalid_action, unavailable, replaced by a newer one.
+   */
+  check(fleetId: string, asker: Asker, code: CheckedCode): Promise<readonly TypeFault[]>;
+  /** Processes of the compiler that were lost to a source since the server started. */
+  readonly compilerLosses: Readonly<Record<CompilerLossReason, number>>;
   listState(fleetId: string, name: string, query: StateQuery): Awaitable<Page<StateEntry>>;
   /** @throws ApiError state_key_not_found. */
   getState(fleetId: string, name: string, key: string): Awaitable<StateEntry>;

@@ -8,16 +8,18 @@ import type { Page } from '../../domain/page.ts';
 import { Collection } from '../../storage/tables/collection.ts';
 import { rangeUnder } from '../../storage/tables/key-codec.ts';
 import { Cursors } from '../records/cursor.ts';
+import { type CheckedCode, refuseFaults } from './compiler/checked-code.ts';
+import type { CompilerLossReason } from './compiler/compiler-child.ts';
+import type { TypeFault } from './compiler/type-check.ts';
 import type { Action, ActionDraft } from './declaration/action.ts';
 import { checkDraft, checkPayloadFilter, checkTest, checkTestRecord } from './declaration/action-draft.ts';
 import type { Actions } from './declaration/actions.ts';
-import type { TypeFault } from './pool/type-check.ts';
-import { type CheckedCode, refuseFaults } from './pool/type-checker.ts';
 import type { Dispatcher, DispatcherOptions } from './queue/dispatcher.ts';
 import { FailureTallies } from './runs/failures.ts';
 import { isLineWanted, isRunWanted } from './runs/history.ts';
 import { StateEditor } from './runs/state-editor.ts';
 import { Trials } from './runs/trial.ts';
+import type { Asker } from './runs/turns.ts';
 import type {
   ActionLogLine,
   ActionStatus,
@@ -122,7 +124,7 @@ export class LocalActionWork implements ActionWork {
     this.#states = new StateEditor(journal, config.settings);
     this.#trials = new Trials({
       ...options,
-      onThread: (fleetId, work) => dispatcher.tests.onThread(fleetId, work),
+      turns: dispatcher.tests,
     });
     this.#reconciler = new Reconciler({
       declarations: options.actions,
@@ -164,25 +166,32 @@ export class LocalActionWork implements ActionWork {
     fleetId: string,
     name: string,
     draft: ActionDraft,
+    asker: Asker,
     { force }: { force: boolean },
   ): Promise<PreparedDraft> {
-    const { fleet, types } = this.#options;
-    const tried = { fleetId, name };
+    const { compiler, fleet } = this.#options;
+    const tried = { fleetId, name, asker, replaces: 'deployments' } as const;
     return this.#dispatcher.tests.admit(fleetId, async () => {
       const code = await this.#trials.compile(tried, draft);
       // After the compiler, whose errors say more of a source that is none.
       if (draft.language === 'typescript' && !force) {
-        refuseFaults(await types.check(draft, fleet(fleetId).schemas));
+        refuseFaults(await compiler.check(tried, draft, fleet(fleetId).schemas));
       }
       return { code, tests: await this.#trials.test(tried, draft, code) };
     });
   }
 
-  async test(fleetId: string, name: string, input: TrialInput, draft?: ActionDraft): Promise<RunTrial> {
+  async test(
+    fleetId: string,
+    name: string,
+    asker: Asker,
+    input: TrialInput,
+    draft?: ActionDraft,
+  ): Promise<RunTrial> {
     const { actions, checker, config, fleet } = this.#options;
     if ('test' in input) checkTest(input.test, 'the test', config);
     else checkTestRecord(input.record, 'the test', config);
-    const tried = { fleetId, name };
+    const tried = { fleetId, name, asker };
     const { tests } = this.#dispatcher;
     const known = actions.list(fleetId).find((one) => one.name === name);
     const attempt = (tested: ActionDraft, code: string): Promise<RunTrial> =>
@@ -198,10 +207,15 @@ export class LocalActionWork implements ActionWork {
     return tests.admit(fleetId, () => attempt(version, version.code));
   }
 
-  async check(fleetId: string, code: CheckedCode): Promise<TypeFault[]> {
-    const { fleet, types } = this.#options;
+  async check(fleetId: string, asker: Asker, code: CheckedCode): Promise<readonly TypeFault[]> {
+    const { compiler, fleet } = this.#options;
     const { schemas } = fleet(fleetId);
-    return this.#dispatcher.tests.admit(fleetId, () => types.check(code, schemas));
+    const request = { fleetId, name: code.name, asker, replaces: 'checks' } as const;
+    return this.#dispatcher.tests.admit(fleetId, () => compiler.check(request, code, schemas));
+  }
+
+  get compilerLosses(): Readonly<Record<CompilerLossReason, number>> {
+    return this.#options.compiler.losses;
   }
 
   listState(fleetId: string, name: string, query: StateQuery): Page<StateEntry> {
@@ -280,6 +294,7 @@ export class LocalActionWork implements ActionWork {
       ...this.#dispatcher.lag(action, logEnds),
       deadLetters: this.#dispatcher.deadLetters.count(actionKey(action.id)),
       devicesBehind: queue?.devicesBehind ?? 0,
+      devicesBlocked: queue?.devicesBlocked ?? 0,
       runsLastMinute: this.#dispatcher.attempts.begunInLastMinute(action),
       attempts: this.#dispatcher.attempts.of(action),
     };

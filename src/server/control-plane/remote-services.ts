@@ -1,5 +1,6 @@
 import type { AdminContext } from '../../admin-api/request/context.ts';
 import type { Settings } from '../../core/config/settings.ts';
+import { noLosses } from '../../features/actions/compiler/compiler-child.ts';
 import type { ConsumerBatch, ConsumerFetch } from '../../features/consumers/service.ts';
 import type { RpcClient } from '../../nodes/rpc-client.ts';
 import type { Method } from '../../nodes/rpc-server.ts';
@@ -133,7 +134,11 @@ export function remoteServices(
   };
   const consumers = of('consumers');
   return {
-    actionWork: { ...of('actionWork'), all: none },
+    actionWork: {
+      ...of('actionWork'),
+      all: none,
+      compilerLosses: noLosses,
+    },
     actionDeadLetters: of('actionDeadLetters'),
     broadcasts: {
       ...of('broadcasts'),

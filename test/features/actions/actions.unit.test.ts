@@ -1,10 +1,13 @@
 import { pino } from 'pino';
 import { afterAll, expect, it } from 'vitest';
 import type { HostCall } from '../../../src/features/actions/sandbox/run.ts';
-import { limits, record, startActions, startActionsForTest } from '../../harness/actions.ts';
+import { limits, record, startActions, startActionsForTest, startCompiler } from '../../harness/actions.ts';
 
 const { pool, run, runBody } = startActions();
-afterAll(() => pool.close());
+const compiler = startCompiler();
+afterAll(() => Promise.all([pool.close(), compiler.close()]));
+
+const doorOpen = { fleetId: 'FLEET001', name: 'door-open', asker: { token: 'own', name: 'a test' } };
 
 it('an action is given its record and can send, look up, remember and log', async () => {
   const asked: HostCall[] = [];
@@ -254,38 +257,38 @@ const action: Action<Opened> = (record, fleet) => {
   if (record.name === 'fails') fleet.log(nothing!.door);
 };
 export default action;`;
-  const compiled = await pool.compile({ source, language: 'typescript', name: 'door-open' }, limits);
-  if ('error' in compiled) throw new Error(compiled.error.msg);
-  expect((await run(compiled.code)).log).toEqual(['3 1']);
-  const failed = await run(compiled.code, { name: 'door-open', record: { ...record, name: 'fails' } });
+  const code = await compiler.translate(doorOpen, source);
+  expect((await run(code)).log).toEqual(['3 1']);
+  const failed = await run(code, { name: 'door-open', record: { ...record, name: 'fails' } });
   expect(failed.error?.msg).toMatch(/\(door-open\.ts:9:\d+\)/);
 });
 
 it.each([
-  ['typescript', 'const a: = 3', 'Type expected. (door-open.ts:1:10)'],
-  ['typescript', '('.repeat(100_000), 'nested too deeply'],
-  ['javascript', 'export default (\n', 'door-open.js:'],
-  ['javascript', 'export const action = () => {}', 'default export of the module must be a function'],
-  ['javascript', 'export default 3', 'default export of the module must be a function'],
-  ['javascript', `throw new Error('at once'); export default () => {}`, 'at once'],
-  ['javascript', 'await new Promise(() => {}); export default () => {}', 'awaits something'],
-  [
-    'javascript',
-    `import fs from 'node:fs'; export default () => fs`,
-    `cannot import anything, including 'node:fs'`,
-  ],
-] as const)('code that cannot be run is refused: %s %s', async (language, source, message) => {
-  const compiled = await pool.compile({ source, language, name: 'door-open' }, limits);
-  expect(compiled).toMatchObject({ error: { code: 'invalid_code', msg: expect.stringContaining(message) } });
+  ['const a: = 3', 'Type expected. (door-open.ts:1:10)'],
+  ['('.repeat(100_000), 'nested too deeply'],
+])('TypeScript that cannot be compiled is refused: %s', async (source, message) => {
+  await expect(compiler.translate(doorOpen, source)).rejects.toMatchObject({
+    code: 'invalid_action',
+    message: expect.stringContaining(message),
+  });
+});
+
+it.each([
+  ['export default (\n', 'door-open.js:'],
+  ['export const action = () => {}', 'default export of the module must be a function'],
+  ['export default 3', 'default export of the module must be a function'],
+  [`throw new Error('at once'); export default () => {}`, 'at once'],
+  ['await new Promise(() => {}); export default () => {}', 'awaits something'],
+  [`import fs from 'node:fs'; export default () => fs`, `cannot import anything, including 'node:fs'`],
+])('code that cannot be run is refused: %s', async (code, message) => {
+  const error = await pool.load({ code, name: 'door-open' }, limits);
+  expect(error).toMatchObject({ code: 'invalid_code', msg: expect.stringContaining(message) });
 });
 
 it('a module may wait at its top for what comes', async () => {
-  const source =
-    'const three = await Promise.resolve(3); export default (record, fleet) => fleet.log(three);';
-  expect(await pool.compile({ source, language: 'javascript', name: 'door-open' }, limits)).toEqual({
-    code: source,
-  });
-  expect((await run(source)).log).toEqual(['3']);
+  const code = 'const three = await Promise.resolve(3); export default (record, fleet) => fleet.log(three);';
+  expect(await pool.load({ code, name: 'door-open' }, limits)).toBeUndefined();
+  expect((await run(code)).log).toEqual(['3']);
 });
 
 it('runs under way when the pool is closed are told so, and so are those that come later', async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { payloadType } from '../../../src/features/actions/pool/payload-type.ts';
+import { payloadType } from '../../../src/features/actions/compiler/payload-type.ts';
 
 it.each([
   [{ type: 'string' }, '(string)'],

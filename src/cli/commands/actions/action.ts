@@ -47,6 +47,7 @@ const columns = [
   'behind',
   'dead_letters',
   'devices_behind',
+  'devices_blocked',
   'runs_last_minute',
   'failures',
   'last_error',

@@ -109,6 +109,7 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       ]),
       panel('Devices behind', [
         [sum('fleetpost_action_devices_behind', 'fleet, action'), '{{fleet}} {{action}}'],
+        [sum('fleetpost_action_devices_blocked', 'fleet, action'), '{{fleet}} {{action}} (dead letters)'],
       ]),
       panel('Actions held', [[sum('fleetpost_action_held', 'fleet, action'), '{{fleet}} {{action}}']]),
       panel('Records lost to retention', [

@@ -15,7 +15,7 @@ const behindMax = 10_000;
 const heldAdvice: Readonly<Record<NonNullable<ActionDocument['held']>, readonly [string, string]>> = {
   dead_letters_full: [
     'too many dead letters',
-    'It takes no records: it has as many dead letters as it may, or could have one too many. Replay or drop some.',
+    'It takes no records: it has as many dead letters as it may. Replay or drop some.',
   ],
   devices_full: [
     'too many devices behind',
@@ -31,13 +31,20 @@ const heldAdvice: Readonly<Record<NonNullable<ActionDocument['held']>, readonly 
 
 /** The worst that is to be said of an action. */
 export function actionHealth(action: ActionDocument): ActionHealth {
-  const { enabled, held, failures, behind, last_error, dead_letters, devices_behind } = action;
+  const { enabled, held, failures, behind, last_error, dead_letters, devices_behind, devices_blocked } =
+    action;
   if (!enabled)
     return { mark: 'disabled', word: 'disabled', advice: 'It takes no notice of what is stored meanwhile.' };
   if (held !== null) {
     const [word, advice] = heldAdvice[held];
     return { mark: 'bad', word: `held: ${word}`, advice };
   }
+  if (devices_blocked > 0)
+    return {
+      mark: 'warn',
+      word: 'devices wait',
+      advice: `It runs, but records of ${countText(devices_blocked)} ${devices_blocked === 1 ? 'device wait' : 'devices wait'}: their dead letters have used their share. Replay or drop some.`,
+    };
   if (failures > 0 && last_error !== null)
     return {
       mark: 'warn',

@@ -15,7 +15,7 @@ import {
 } from './action.ts';
 import { type StateLimits, stateRefusalOf } from './state-value.ts';
 
-const triggersMax = 32;
+export const triggersMax = 32;
 const filterDevicesMax = 1_000;
 const filterTagsMax = 32;
 /** Enough for thousands of lines, including a bundled library; each retained version has one. */

@@ -109,7 +109,7 @@ export class Outbox {
   #bytes = 0;
   readonly #underway = new Map<Promise<void>, Buffer>();
   #delivered = false;
-  #stopping = false;
+  readonly #stopping = new AbortController();
 
   constructor(options: OutboxOptions) {
     this.#options = options;
@@ -179,7 +179,7 @@ export class Outbox {
     for (const shard of this.#options.shards.all) {
       let removed: number;
       do {
-        if (this.#stopping || !mayGoOn()) {
+        if (this.#isStopping || !mayGoOn()) {
           this.#delivered = true;
           return;
         }
@@ -189,8 +189,12 @@ export class Outbox {
   }
 
   async stop(): Promise<void> {
-    this.#stopping = true;
+    this.#stopping.abort();
     await Promise.allSettled(this.#underway.keys());
+  }
+
+  get #isStopping(): boolean {
+    return this.#stopping.signal.aborted;
   }
 
   #oldestRecord(): Buffer | undefined {
@@ -264,7 +268,7 @@ export class Outbox {
       const fleet = fleets.get(fleetIdOf(device));
       try {
         return await this.#inFlight.pass(payload.length, async () => {
-          if (this.#stopping) return undefined;
+          if (this.#isStopping) return undefined;
           return shards.of(device).mail.enqueue({
             device,
             name,
@@ -294,9 +298,9 @@ export class Outbox {
 
   /** Yields attempts with growing delays until the server stops. */
   async *#attempts(): AsyncGenerator<void> {
-    for (let waitMs = retryMsMin; !this.#stopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
+    for (let waitMs = retryMsMin; !this.#isStopping; waitMs = Math.min(2 * waitMs, retryMsMax)) {
       yield;
-      await sleep(waitMs);
+      await sleep(waitMs, this.#stopping.signal);
     }
   }
 }

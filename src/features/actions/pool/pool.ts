@@ -4,14 +4,14 @@ import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { HostAnswer, HostCall, RunError, RunLimits, RunReport, RunRequest } from '../sandbox/run.ts';
 import { harmless } from '../sandbox/text.ts';
 import { newHeartbeat } from './run-heartbeat.ts';
-import type { AnswerMessage, CompileTask, RunTask, ThreadData } from './task.ts';
+import type { AnswerMessage, LoadTask, RunTask, ThreadData } from './task.ts';
 import { RunWatch } from './watch.ts';
 
-/** Heap of a thread, without the memory of its engines. The TypeScript compiler needs most of it. */
+/**
+ * Heap of a thread, without the memory of its engines. Far more than what a run can have it hold: beyond it, one large
+ * string would end the server.
+ */
 const threadHeapMegabytes = 512;
-
-/** Timeout for compiling TypeScript, including loading the compiler. */
-const translationMilliseconds = 30_000;
 
 /** Lowers the scheduling priority below that of the server's other threads. */
 const niceIncrement = 10;
@@ -59,20 +59,9 @@ export class ActionPool {
     return report;
   }
 
-  /** Compiles the source to JavaScript, and checks it in the sandbox up to its exports. */
-  async compile(
-    code: Pick<CompileTask, 'source' | 'language' | 'name'>,
-    limits: RunLimits,
-  ): Promise<{ code: string } | { error: RunError }> {
-    const task: CompileTask = { ...code, limits, heartbeat: newHeartbeat() };
-    const wallMilliseconds = limits.wallMilliseconds + translationMilliseconds;
-    const compiled = await this.#perform<{ code: string } | { error: RunError }>(
-      'compile',
-      task,
-      { ...limits, wallMilliseconds },
-      [],
-    );
-    return 'msg' in compiled ? { error: compiled } : compiled;
+  /** Loads JavaScript in a sandbox, up to its exports. Returns why it cannot be run. */
+  load(code: Pick<LoadTask, 'code' | 'name'>, limits: RunLimits): Promise<RunError | undefined> {
+    return this.#perform('load', { ...code, limits, heartbeat: newHeartbeat() }, limits, []);
   }
 
   /** Aborts what is under way: such runs are reported as `thread_lost`. */
@@ -84,7 +73,7 @@ export class ActionPool {
 
   async #perform<T>(
     name: keyof typeof import('./task.ts'),
-    task: RunTask | CompileTask,
+    task: RunTask | LoadTask,
     limits: RunLimits,
     transferList: MessagePort[],
   ): Promise<T | RunError> {
@@ -104,7 +93,11 @@ export class ActionPool {
   }
 
   #started(): Promise<Piscina> {
-    this.#pool ??= this.#start();
+    this.#pool ??= this.#start().catch((error: unknown) => {
+      // A failure is of this start alone: the next run tries again.
+      this.#pool = undefined;
+      throw error;
+    });
     return this.#pool;
   }
 

@@ -6,51 +6,8 @@ import { HostCalls } from '../sandbox/host-call-port.ts';
 import type { HostCall, RunError, RunLimits, RunReport, RunRequest } from '../sandbox/run.ts';
 import { RunBudget } from '../sandbox/run-budget.ts';
 import { type RunUnderWay, Sandbox } from '../sandbox/sandbox.ts';
-import { harmless } from '../sandbox/text.ts';
 import { WarmSandboxes } from '../sandbox/warm-sandboxes.ts';
-import { markBegun, type RunHeartbeat } from './run-heartbeat.ts';
-
-/** Compiles TypeScript to JavaScript. Types are stripped, not checked. `name`: the action's, for error messages. */
-async function javascriptOf(source: string, name: string): Promise<{ code: string } | { error: RunError }> {
-  // Loaded on demand, as the compiler takes 100 MB and half a second.
-  const { default: ts } = await import('typescript');
-  const translated = attempt(() =>
-    ts.transpileModule(source, {
-      fileName: `${name}.ts`,
-      reportDiagnostics: true,
-      compilerOptions: {
-        target: ts.ScriptTarget.ES2023,
-        module: ts.ModuleKind.ESNext,
-        isolatedModules: true,
-        // So that errors name the lines of the source.
-        inlineSourceMap: true,
-      },
-    }),
-  );
-  if (translated === undefined)
-    return invalid('The TypeScript compiler cannot compile this source. Is it nested too deeply?');
-  const { outputText, diagnostics = [] } = translated;
-  const [first] = diagnostics;
-  if (first === undefined) return { code: outputText };
-  const { line, character } = first.file?.getLineAndCharacterOfPosition(first.start ?? 0) ?? {
-    line: 0,
-    character: 0,
-  };
-  const text = ts.flattenDiagnosticMessageText(first.messageText, ' ');
-  return invalid(`${text} (${name}.ts:${line + 1}:${character + 1})`);
-}
-
-function invalid(msg: string): { error: RunError } {
-  return { error: { code: 'invalid_code', msg: harmless(msg, 2_000) } };
-}
-
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
-}
+import type { RunHeartbeat } from './run-heartbeat.ts';
 
 /** Data that each thread is started with. */
 export interface ThreadData {
@@ -58,7 +15,7 @@ export interface ThreadData {
   warmMemoryBytesMax: number;
 }
 
-/** The pool's message to a thread for a run, and for a compilation. */
+/** The pool's message to a thread for a run, and for a look at code. */
 export interface RunTask {
   request: RunRequest;
   /** Carries host calls and their answers. */
@@ -66,11 +23,10 @@ export interface RunTask {
   heartbeat: RunHeartbeat;
 }
 
-export interface CompileTask {
-  source: string;
+export interface LoadTask {
+  code: string;
   /** Name of the action. */
   name: string;
-  language: 'javascript' | 'typescript';
   limits: RunLimits;
   heartbeat: RunHeartbeat;
 }
@@ -111,20 +67,10 @@ export async function run({ request, port, heartbeat }: RunTask): Promise<RunRep
   };
 }
 
-export async function compile({
-  source,
-  name,
-  language,
-  limits,
-  heartbeat,
-}: CompileTask): Promise<{ code: string } | { error: RunError }> {
-  markBegun(heartbeat);
-  const compiled = language === 'typescript' ? await javascriptOf(source, name) : { code: source };
-  if ('error' in compiled) return compiled;
+export async function load({ code, name, limits, heartbeat }: LoadTask): Promise<RunError | undefined> {
   const sandbox = await Sandbox.make(limits.memoryBytes, name);
   const nothing = new HostCalls(() => Promise.reject(new Error('There is no run.')));
-  const error = sandbox.load(compiled.code, newRun(limits, heartbeat, nothing));
-  return error === undefined ? compiled : { error };
+  return sandbox.load(code, newRun(limits, heartbeat, nothing));
 }
 
 function newRun(limits: RunLimits, heartbeat: RunHeartbeat, hostCalls: HostCalls): RunUnderWay {

@@ -100,9 +100,15 @@ export class ActionQueue implements Claimant {
     return devices.size;
   }
 
-  /** Why it takes nothing from the logs, or runs nothing of what it took. */
+  /** Devices whose records wait until some of their own dead letters are gone. */
+  get devicesBlocked(): number {
+    const { deadLetters } = this.#options;
+    return [...this.#inHand.blocked()].filter((device) => !deadLetters.hasRoomFor(this.id, device)).length;
+  }
+
+  /** Why no records run, of whatever device. */
   get held(): 'dead_letters_full' | 'devices_full' | 'limited' | undefined {
-    if (this.#options.deadLetters.isFull(this.id) || this.#inHand.isBlocked) return 'dead_letters_full';
+    if (this.#options.deadLetters.isFull(this.id)) return 'dead_letters_full';
     if (this.intake.isHeld) return 'devices_full';
     return this.rate.isOpen ? undefined : 'limited';
   }

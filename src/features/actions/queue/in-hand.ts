@@ -96,11 +96,6 @@ export class InHand {
     this.#used -= 1;
   }
 
-  /** Whether everything waits for dead letters to go. */
-  get isBlocked(): boolean {
-    return this.#queues.size > 0 && [...this.blocked()].length === this.#queues.size;
-  }
-
   push(run: PendingRun): void {
     this.#used += 1;
     const queue = this.#queueOf(run.record.device);

@@ -2,6 +2,7 @@ import { ApiError } from '../../../core/errors.ts';
 import { deviceIdOf } from '../../../core/identity.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import { rangeUnder } from '../../../storage/tables/key-codec.ts';
+import type { Compiler, CompilerRequest } from '../compiler/compiler.ts';
 import type { ActionConfig } from '../config.ts';
 import {
   type Action,
@@ -20,20 +21,19 @@ import { limitsOf } from './action-executor.ts';
 import { answerFor, readState, type Sources } from './action-state.ts';
 import { testFailureOf } from './test-verdict.ts';
 import { givenState, type StateBefore, TrialState } from './trial-state.ts';
+import type { Turns } from './turns.ts';
 
 export interface TrialOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];
   config: ActionConfig;
   pool: ActionPool;
-  /** Runs `work` when it has a thread, and settles like it. */
-  onThread<T>(fleetId: string, work: () => Promise<T>): Promise<T>;
+  compiler: Compiler;
+  /** Turns for a thread. */
+  turns: Turns;
 }
 
-/** The action that the code belongs to, deployed or not. */
-export interface Tried {
-  fleetId: string;
-  name: string;
-}
+/** The action that the code belongs to, deployed or not, and who tries it. */
+export type Tried = CompilerRequest & { name: string };
 
 /** Dry runs, which show what an action would do. They read the fleet as it is now. */
 export class Trials {
@@ -44,13 +44,13 @@ export class Trials {
   }
 
   /** Compiles the source to JavaScript. @throws ApiError invalid_action. */
-  async compile({ fleetId, name }: Tried, { source, language }: ActionDraft): Promise<string> {
-    const { pool, config, onThread } = this.#options;
-    const compiled = await onThread(fleetId, () =>
-      pool.compile({ source, language, name }, limitsOf(config)),
-    );
-    if ('error' in compiled) throw new ApiError('invalid_action', { msg: compiled.error.msg });
-    return compiled.code;
+  async compile(tried: Tried, { source, language }: ActionDraft): Promise<string> {
+    const { pool, compiler, config, turns } = this.#options;
+    const { fleetId, name, asker } = tried;
+    const code = language === 'typescript' ? await compiler.translate(tried, source) : source;
+    const error = await turns.take(fleetId, asker, () => pool.load({ code, name }, limitsOf(config)));
+    if (error !== undefined) throw new ApiError('invalid_action', { msg: error.msg });
+    return code;
   }
 
   async test(tried: Tried, draft: ActionDraft, code: string): Promise<TestOutcome[]> {
@@ -122,13 +122,13 @@ export class Trials {
   }
 
   #run(
-    { fleetId, name }: Tried,
+    { fleetId, name, asker }: Tried,
     draft: ActionDraft,
     code: string,
     input: TestRecord,
     state: TrialState,
   ): Promise<RunReport> {
-    const { pool, config, onThread } = this.#options;
+    const { pool, config, turns } = this.#options;
     const [first] = draft.on;
     const record = {
       id: formatUuid(generateUuid()),
@@ -140,7 +140,7 @@ export class Trials {
     };
     const request = { key: undefined, code, name, record, limits: limitsOf(config) };
     const answer = answerFor(fleetId, (key) => state.read(key), this.#options);
-    return onThread(fleetId, () => pool.run(request, answer));
+    return turns.take(fleetId, asker, () => pool.run(request, answer));
   }
 }
 

@@ -42,7 +42,7 @@ export function Studio({ fleetId, name, current, isNew = false, rate, onDeployed
   const [isDeploying, setDeploying] = useState(false);
   const isReadOnly = !may('admin');
   const knowledge = useFleetKnowledge(fleetId, text.on);
-  const check = useActionCheck(fleetId, text, isReadOnly);
+  const check = useActionCheck(fleetId, name, text, isReadOnly);
   const trial = useTrial({ fleetId, name, text, latest: knowledge.latest });
   // Once the server has what was deployed, nothing is left to be kept.
   useEffect(() => {

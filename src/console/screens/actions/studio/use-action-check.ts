@@ -23,7 +23,7 @@ interface Checked extends Omit<ActionCheck, 'check'> {
 }
 
 /** Checks the types of a source as it is typed: one check at a time, and answers for older texts are dropped. */
-export function useActionCheck(fleetId: string, text: ActionText, isOff: boolean): ActionCheck {
+export function useActionCheck(fleetId: string, name: string, text: ActionText, isOff: boolean): ActionCheck {
   const [{ source, ...state }, setState] = useState<Checked>({
     source: '',
     state: 'unchecked',
@@ -34,7 +34,7 @@ export function useActionCheck(fleetId: string, text: ActionText, isOff: boolean
   const check = useMemo(() => {
     const ask = checkInTurn((source) =>
       call<CheckDocument>('POST', `/fleets/${fleetId}/actions:check`, {
-        body: { source, on: on === '' ? [] : on.split(',').map(triggerIn) },
+        body: { source, on: on === '' ? [] : on.split(',').map(triggerIn), name },
       }),
     );
     return async (asked: string): Promise<readonly Fault[] | undefined> => {
@@ -48,11 +48,12 @@ export function useActionCheck(fleetId: string, text: ActionText, isOff: boolean
       } catch (error) {
         if (!(error instanceof CallError)) throw error;
         setState({ source: asked, state: 'failed', faults: [], msg: error.message });
-        // What the server refuses to check, it refuses again.
-        return error.status >= 400 && error.status < 500 && error.status !== 429 ? [] : undefined;
+        // What the server refuses to check, it refuses again; but not what a check in another window has replaced.
+        const isFinal = error.status >= 400 && error.status < 500 && ![409, 429].includes(error.status);
+        return isFinal ? [] : undefined;
       }
     };
-  }, [fleetId, on]);
+  }, [fleetId, name, on]);
   // What was found in an earlier text misleads whoever changes it. The editor ends lines by a line feed alone.
   const isStale = state.state === 'checked' && source !== text.source.replace(/\r\n?/g, '\n');
   return {

@@ -1,17 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parentPort, workerData } from 'node:worker_threads';
 import ts from 'typescript';
-import { markBegun, type RunHeartbeat } from './run-heartbeat.ts';
-
-/** Data of the thread that checks one source, and ends. */
-export interface TypeCheckTask {
-  source: string;
-  /** TypeScript type of the payloads that the action runs for. */
-  payload: string;
-  heartbeat: RunHeartbeat;
-}
+import { harmless } from '../sandbox/text.ts';
 
 /** An error in a source. Lines and columns count from 1. */
 export interface TypeFault {
@@ -41,29 +32,53 @@ const options: ts.CompilerOptions = {
   skipLibCheck: true,
 };
 
-/** The API of actions, with the payloads of the fleet's schemas in place of any object. */
-function apiText(payload: string): string {
-  const text = readFileSync(new URL('./api.d.ts', import.meta.url), 'utf8');
-  return `${text.replaceAll('Payload = JsonObject', 'Payload = FleetPayload')}\nexport type FleetPayload = ${payload};\n`;
+const librariesFolder = dirname(fileURLToPath(import.meta.resolve('typescript')));
+const api = readFileSync(new URL('../pool/api.d.ts', import.meta.url), 'utf8').replaceAll(
+  'Payload = JsonObject',
+  'Payload = FleetPayload',
+);
+
+/**
+ * Files that are the same for every source, parsed once: to parse and bind them is most of what a check costs. The
+ * compiler changes none of them any more, whatever a source declares.
+ */
+const parsed = new Map<string, ts.SourceFile>();
+
+function libraryFile(
+  name: string,
+  language: ts.ScriptTarget | ts.CreateSourceFileOptions,
+): ts.SourceFile | undefined {
+  const known = parsed.get(name);
+  if (known !== undefined) return known;
+  const text = name === globalsFile ? globals : libraryText(name);
+  if (text === undefined) return undefined;
+  const file = ts.createSourceFile(name, text, language);
+  parsed.set(name, file);
+  return file;
 }
 
-/** Type-checks a source that sees its API and the standard library alone: nothing of the disk. */
-function faultsIn({ source, payload }: TypeCheckTask): TypeFault[] {
-  const files = new Map([
+function libraryText(name: string): string | undefined {
+  if (!/^\/lib\/lib\.[\w.]+\.d\.ts$/.test(name)) return undefined;
+  return ts.sys.readFile(join(librariesFolder, name.slice(5)));
+}
+
+/**
+ * Type-checks a source that sees its API and the standard library alone: nothing of the disk. `payload`: the type of the
+ * payloads that it runs for.
+ */
+export function faultsIn(source: string, payload: string): TypeFault[] {
+  const own = new Map([
     [sourceFile, source],
-    [apiFile, apiText(payload)],
-    [globalsFile, globals],
+    [apiFile, `${api}\nexport type FleetPayload = ${payload};\n`],
   ]);
-  const libraries = dirname(fileURLToPath(import.meta.resolve('typescript')));
   const textOf = (name: string): string | undefined =>
-    files.get(name) ??
-    (/^\/lib\/lib\.[\w.]+\.d\.ts$/.test(name) ? ts.sys.readFile(join(libraries, name.slice(5))) : undefined);
+    own.get(name) ?? parsed.get(name)?.text ?? libraryText(name);
   const host: ts.CompilerHost = {
     fileExists: (name) => textOf(name) !== undefined,
     readFile: textOf,
     getSourceFile: (name, language) => {
-      const text = textOf(name);
-      return text === undefined ? undefined : ts.createSourceFile(name, text, language);
+      const text = own.get(name);
+      return text === undefined ? libraryFile(name, language) : ts.createSourceFile(name, text, language);
     },
     getDefaultLibFileName: () => '/lib/lib.es2023.d.ts',
     getDefaultLibLocation: () => '/lib',
@@ -88,11 +103,7 @@ function faultsIn({ source, payload }: TypeCheckTask): TypeFault[] {
   ];
   return diagnostics.slice(0, errorsMax).map(({ start = 0, length = 0, messageText }) => {
     const { line, character } = checked?.getLineAndCharacterOfPosition(start) ?? { line: 0, character: 0 };
-    const msg = ts.flattenDiagnosticMessageText(messageText, ' ').slice(0, msgLengthMax);
+    const msg = harmless(ts.flattenDiagnosticMessageText(messageText, ' '), msgLengthMax);
     return { line: line + 1, column: character + 1, length, msg };
   });
 }
-
-const task = workerData as TypeCheckTask;
-markBegun(task.heartbeat);
-parentPort?.postMessage(faultsIn(task));
