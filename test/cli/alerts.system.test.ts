@@ -20,6 +20,8 @@ const causes: Record<string, string> = {
   FleetpostRecordsLost: 'fleetpost_action_lost_records{action="a",fleet="F"} 1+0x180',
   FleetpostActionHeld: 'fleetpost_action_held{action="a",fleet="F"} 1+0x180',
   FleetpostForwarderHeld: 'fleetpost_forwarder_held{forwarder="a",fleet="F"} 1+0x180',
+  FleetpostActionDevicesBlocked: 'fleetpost_action_devices_blocked{action="a",fleet="F"} 1+0x180',
+  FleetpostCompilerLost: 'fleetpost_action_compiler_losses_total{reason="memory"} 0+1x180',
   FleetpostConnectionsRefused: 'fleetpost_connections_refused_total 0+1x180',
   FleetpostBackupOld: 'fleetpost_backup_timestamp_seconds -200000+0x180',
   FleetpostCertificateEnds: 'fleetpost_certificate_expiry_timestamp_seconds{listener="device"} 900000+0x180',

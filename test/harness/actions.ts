@@ -37,6 +37,8 @@ export interface RunOptions {
 
 export interface Actions {
   pool: ActionPool;
+  /** The pool reads it as it starts. */
+  config: { actionThreads: number };
   /** Runs a module; unless a key is given, in a realm that no run was in before. */
   run(code: string, options?: RunOptions): Promise<RunReport>;
   /** Runs the body of an action's function. */
@@ -67,6 +69,7 @@ export function startActions({
   };
   return {
     pool,
+    config,
     run,
     runBody: (body, options) => run(`export default async (record, fleet) => {\n${body}\n};`, options),
   };

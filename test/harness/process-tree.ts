@@ -19,7 +19,8 @@ function parents(): Map<number, number> {
   return found;
 }
 
-function descendants(root: number): number[] {
+/** All that a process has started, and what these have. */
+export function descendants(root: number): number[] {
   const all = parents();
   const tree = [root];
   for (const pid of tree) for (const [child, parent] of all) if (parent === pid) tree.push(child);

@@ -5,8 +5,8 @@ import type { ActionConfig } from './config.ts';
 import type { ActionDraft, ActionVersion } from './declaration/action.ts';
 import { checkDraft, checkPayloadFilter } from './declaration/action-draft.ts';
 import type { ActionChange, Actions } from './declaration/actions.ts';
+import type { Asker } from './runs/asker-turns.ts';
 import { trialFailureOf } from './runs/trial.ts';
-import type { Asker } from './runs/turns.ts';
 import type { ActionWork, ShownAction, TestOutcome } from './service.ts';
 
 export interface ActionDeclarationOptions {

@@ -27,7 +27,7 @@ import { schemaNamePattern } from '../../core/identity.ts';
 import type { ActionConfig } from './config.ts';
 import type { ActionDraft, ActionFilter, ActionTest, ActionVersion } from './declaration/action.ts';
 import { sourceBytesMax } from './declaration/action-draft.ts';
-import type { Asker } from './runs/turns.ts';
+import type { Asker } from './runs/asker-turns.ts';
 import type { ActionWork, RunTrial, ShownAction } from './service.ts';
 
 const versionPath = Type.Interface([namedPath], { version: Type.Integer({ minimum: 1 }) });

@@ -15,11 +15,11 @@ import type { Action, ActionDraft } from './declaration/action.ts';
 import { checkDraft, checkPayloadFilter, checkTest, checkTestRecord } from './declaration/action-draft.ts';
 import type { Actions } from './declaration/actions.ts';
 import type { Dispatcher, DispatcherOptions } from './queue/dispatcher.ts';
+import type { Asker } from './runs/asker-turns.ts';
 import { FailureTallies } from './runs/failures.ts';
 import { isLineWanted, isRunWanted } from './runs/history.ts';
 import { StateEditor } from './runs/state-editor.ts';
 import { Trials } from './runs/trial.ts';
-import type { Asker } from './runs/turns.ts';
 import type {
   ActionLogLine,
   ActionStatus,

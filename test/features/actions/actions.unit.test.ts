@@ -291,6 +291,14 @@ it('a module may wait at its top for what comes', async () => {
   expect((await run(code)).log).toEqual(['3']);
 });
 
+it('a start of the pool that failed is tried again by the next run', async () => {
+  const actions = startActionsForTest({ threads: 0 });
+  const code = 'export default (record, fleet) => fleet.log(1);';
+  expect((await actions.run(code)).error?.code).toBe('thread_lost');
+  actions.config.actionThreads = 1;
+  expect((await actions.run(code)).log).toEqual(['1']);
+});
+
 it('runs under way when the pool is closed are told so, and so are those that come later', async () => {
   const actions = startActionsForTest();
   let asked = () => {};

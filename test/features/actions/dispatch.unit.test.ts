@@ -2,8 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { sleep } from '../../../src/core/async.ts';
+import { unavailable } from '../../../src/core/errors.ts';
+import { deviceKeyOf } from '../../../src/core/identity.ts';
+import { createLog } from '../../../src/core/telemetry/log.ts';
 import { generateUuid } from '../../../src/core/uuid.ts';
-import { InFlightLimit } from '../../../src/features/actions/outbox/outbox.ts';
+import type { Fleets } from '../../../src/declarations/fleet.ts';
+import type { StoredRecord } from '../../../src/domain/records/record.ts';
+import type { Shard } from '../../../src/domain/shard.ts';
+import { ActionDeadLetters } from '../../../src/features/actions/outbox/dead-letters.ts';
+import { InFlightLimit, Outbox } from '../../../src/features/actions/outbox/outbox.ts';
 import {
   areCurrent,
   type Reads,
@@ -94,4 +102,33 @@ it('mails of actions take a part of the queue of a shard, in their order, and a 
   expect(entered).toEqual([0, 1, 2, 3, 4]);
   await leave();
   await Promise.all(passes);
+});
+
+it('an outbox that waits to try a mail again stops at once', async () => {
+  let attempts = 0;
+  const mail = {
+    enqueue: async () => {
+      attempts += 1;
+      throw unavailable('It is away.');
+    },
+  };
+  const shard = { mail } as unknown as Shard;
+  const outbox = new Outbox({
+    config: configWith(),
+    journal,
+    fleets: { get: () => undefined } as unknown as Fleets,
+    shards: { of: () => shard, all: [] },
+    deadLetters: new ActionDeadLetters(journal, () => 10),
+    noteDelivery: () => {},
+    isDeclared: () => true,
+    log: createLog('silent'),
+  });
+  const device = deviceKeyOf('FLEET001', 'PUMP000001');
+  const record = { id: generateUuid(), device } as unknown as StoredRecord;
+  const sent = { device, name: 'a', payload: Buffer.from('{}'), ordinal: 0 };
+  void outbox.deliver(generateUuid(), { action: generateUuid(), run: 1, record, mails: [sent] });
+  // From the fourth on it waits for 0.8 s.
+  await expect.poll(() => attempts, { timeout: 30_000, interval: 5 }).toBe(4);
+  const first = await Promise.race([outbox.stop().then(() => 'stopped'), sleep(600).then(() => 'waited')]);
+  expect(first).toBe('stopped');
 });

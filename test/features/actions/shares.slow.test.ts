@@ -39,6 +39,7 @@ interface Status {
   behind: number;
   dead_letters: number;
   devices_behind: number;
+  devices_blocked: number;
   held: string | null;
 }
 
@@ -80,11 +81,11 @@ it('there are no more dead letters than may be; the rest waits, and all of it ru
   for (const n of upTo(6)) await Promise.all(doors.map((door) => open(door, n, { door: door.deviceId })));
   await expect
     .poll(async () => {
-      const { dead_letters, held } = await statusOf(fleet);
+      const { dead_letters, devices_blocked, held } = await statusOf(fleet);
       expect(dead_letters).toBeLessThanOrEqual(actionDeadLettersMax);
-      return held;
+      return held === 'dead_letters_full' || devices_blocked === doors.length;
     }, patience)
-    .toBe('dead_letters_full');
+    .toBe(true);
   // Whatever is still under way has its time to end.
   for (let looks = 0; looks < 20; looks += 1) {
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -133,8 +134,11 @@ it('the failing records of one device stop nobody else, across kill -9 too, and 
   await expect.poll(() => numbersFrom(target, good.deviceId), patience).toEqual(upTo(count / 2));
   // It has its share of the dead letters, and some in hand.
   await expect.poll(async () => (await statusOf(fleet)).devices_behind, patience).toBe(1);
-  const { held, dead_letters: letters, in_hand, behind } = await statusOf(fleet);
-  expect(held).toBe('dead_letters_full');
+  const { held, dead_letters: letters, devices_blocked, in_hand, behind } = await statusOf(fleet);
+  expect({ held, devices_blocked }).toEqual({ held: null, devices_blocked: 1 });
+  const { body } = await server.admin<{ items: object[] }>('GET', `/fleets/${fleet.fleetId}/attention`);
+  expect(body.items).toContainEqual(expect.objectContaining({ kind: 'action_devices_blocked', count: 1 }));
+  expect(body.items).not.toContainEqual(expect.objectContaining({ kind: 'action_held' }));
   expect(letters).toBeLessThanOrEqual(actionDeadLettersMax / 2);
   expect(in_hand).toBeLessThanOrEqual(actionQueueMax / 2);
   expect(behind).toBeGreaterThan(0);

@@ -110,6 +110,21 @@ export const alerts: readonly Alert[] = [
     summary: 'Forwarder {{ $labels.forwarder }} of {{ $labels.fleet }} is held.',
   },
   {
+    name: 'FleetpostActionDevicesBlocked',
+    expression: 'fleetpost_action_devices_blocked > 0',
+    lasting: '10m',
+    severity: 'warning',
+    summary:
+      '{{ $value }} devices wait in action {{ $labels.action }} of {{ $labels.fleet }}: their dead letters are full.',
+  },
+  {
+    name: 'FleetpostCompilerLost',
+    expression: grows('fleetpost_action_compiler_losses_total'),
+    lasting: '0m',
+    severity: 'warning',
+    summary: 'A source ended the compiler of actions ({{ $labels.reason }}); the log names who checked what.',
+  },
+  {
     name: 'FleetpostConnectionsRefused',
     expression: grows('fleetpost_connections_refused_total'),
     lasting: '0m',

@@ -17,7 +17,7 @@ export interface CheckedCode {
  * TypeScript type of the payloads that the code runs for.
  * @throws ApiError invalid_action if there is more to check than a deployment may have.
  */
-export function payloadOf({ source, on = [] }: CheckedCode, schemas: readonly SchemaText[]): string {
+export function payloadTypeFor({ source, on = [] }: CheckedCode, schemas: readonly SchemaText[]): string {
   if (Buffer.byteLength(source) > sourceBytesMax) {
     throw new ApiError('invalid_action', {
       msg: `The source is larger than ${sourceBytesMax} bytes in UTF-8.`,

@@ -6,8 +6,8 @@ import { type ProcessUsage, usageOf } from './process-usage.ts';
 export const compilerLimits = { cpuMilliseconds: 5_000, heapMegabytes: 256 } as const;
 /** What the engine holds beside its heap included. */
 const residentBytesMax = 536_870_912;
-/** Where the system does not report usage, and against a process that never starts. */
-const wallMilliseconds = 60_000;
+/** Against a process that never starts. On a busy machine one may wait long for a processor, and is not at fault. */
+const wallMilliseconds = 300_000;
 const watchMilliseconds = 50;
 
 /** Why a process is lost: `depth`, its task is nested too deeply; `ended`, by itself or by somebody else. */

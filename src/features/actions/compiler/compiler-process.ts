@@ -20,8 +20,8 @@ export type CompilerMessage =
   | ({ type: 'translated' } & Translation)
   | { type: 'checked'; faults: TypeFault[] };
 
-/** Devices come first, as before the threads of actions. */
-const niceness = 10;
+/** Devices come first. Less than the threads of actions give way, as somebody waits for the answer. */
+const niceness = 5;
 
 function answer(message: CompilerMessage): void {
   process.send?.(message);

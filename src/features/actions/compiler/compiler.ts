@@ -2,9 +2,9 @@ import { ApiError, unavailable } from '../../../core/errors.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { SchemaText } from '../../../declarations/fleet.ts';
 import { ThreadSchedule } from '../queue/schedule.ts';
-import { type Asker, Turns } from '../runs/turns.ts';
+import { type Asker, AskerTurns } from '../runs/asker-turns.ts';
 import { harmless } from '../sandbox/text.ts';
-import { type CheckedCode, payloadOf } from './checked-code.ts';
+import { type CheckedCode, payloadTypeFor } from './checked-code.ts';
 import {
   CompilerChild,
   type CompilerLoss,
@@ -45,7 +45,7 @@ export class Compiler {
   /** Processes lost to a source, by reason. */
   readonly losses: Record<CompilerLossReason, number> = { ...noLosses };
   readonly #options: CompilerOptions;
-  readonly #turns: Turns = new Turns(new ThreadSchedule(1), () => this.#turns.next([]));
+  readonly #turns: AskerTurns = new AskerTurns(new ThreadSchedule(1), () => this.#turns.next([]));
   #child: CompilerChild | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -72,7 +72,7 @@ export class Compiler {
     code: CheckedCode,
     schemas: readonly SchemaText[],
   ): Promise<readonly TypeFault[]> {
-    const payload = payloadOf(code, schemas);
+    const payload = payloadTypeFor(code, schemas);
     const answer = await this.#run(request, { type: 'check', source: code.source, payload });
     if ('faults' in answer) return answer.faults;
     const advice = 'Simplify them, or force the deployment.';

@@ -1,13 +1,13 @@
 import { unavailable } from '../../../core/errors.ts';
 import { FairShare } from '../../../core/fair-share.ts';
 import type { ThreadSchedule } from '../queue/schedule.ts';
-import { Turns } from './turns.ts';
+import { AskerTurns } from './asker-turns.ts';
 
 /**
  * Tests and deployments of actions, which take turns with the runs of all fleets for threads. Operators wait for them,
  * so each fleet may have only its share of `max` under way.
  */
-export class TestTurns extends Turns {
+export class TestTurns extends AskerTurns {
   readonly #max: number;
   readonly #share: FairShare;
 

@@ -19,17 +19,17 @@ import type { RunTrial, TestOutcome } from '../service.ts';
 import { actionKey } from '../tables.ts';
 import { limitsOf } from './action-executor.ts';
 import { answerFor, readState, type Sources } from './action-state.ts';
+import type { AskerTurns } from './asker-turns.ts';
 import { testFailureOf } from './test-verdict.ts';
 import { givenState, type StateBefore, TrialState } from './trial-state.ts';
-import type { Turns } from './turns.ts';
 
 export interface TrialOptions extends Sources, Addressing {
   shards: Sources['shards'] & Addressing['shards'];
   config: ActionConfig;
   pool: ActionPool;
   compiler: Compiler;
-  /** Turns for a thread. */
-  turns: Turns;
+  /** AskerTurns for a thread. */
+  turns: AskerTurns;
 }
 
 /** The action that the code belongs to, deployed or not, and who tries it. */

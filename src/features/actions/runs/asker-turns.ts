@@ -17,7 +17,7 @@ interface Waiting {
 }
 
 /** What one token of a fleet has asked for. */
-class AskerTurns implements Claimant {
+class AskedWork implements Claimant {
   readonly fleetId: string;
   readonly waiting: Waiting[] = [];
   underWay = 0;
@@ -35,10 +35,10 @@ class AskerTurns implements Claimant {
  * Turns of what operators have asked for: fleets take turns, and so do the tokens of a fleet. Unbounded: callers limit
  * how much waits.
  */
-export class Turns {
+export class AskerTurns {
   readonly #schedule: ThreadSchedule;
   readonly #onChange: () => void;
-  readonly #askers = new Map<string, AskerTurns>();
+  readonly #askers = new Map<string, AskedWork>();
   #isClosed = false;
 
   /** `onChange`: called when a turn may have come; it calls `next`. */
@@ -59,7 +59,7 @@ export class Turns {
     subject?: string,
   ): Promise<T> {
     const key = `${fleetId} ${token}`;
-    const asker = this.#askers.get(key) ?? new AskerTurns(fleetId);
+    const asker = this.#askers.get(key) ?? new AskedWork(fleetId);
     this.#askers.set(key, asker);
     const older = asker.waiting.findIndex((one) => subject !== undefined && one.subject === subject);
     const turn = new Promise<void>((start, reject) => {
@@ -83,8 +83,8 @@ export class Turns {
   /** Starts what has its turn, and returns the next of the others. */
   next<T extends Claimant>(others: readonly T[]): T | undefined {
     for (;;) {
-      const next = this.#schedule.next<T | AskerTurns>([...others, ...this.#askers.values()]);
-      if (!(next instanceof AskerTurns)) return next;
+      const next = this.#schedule.next<T | AskedWork>([...others, ...this.#askers.values()]);
+      if (!(next instanceof AskedWork)) return next;
       this.#start(next);
     }
   }
@@ -95,7 +95,7 @@ export class Turns {
     for (const asker of [...this.#askers.values()]) while (asker.hasReady()) this.#start(asker);
   }
 
-  #start(asker: AskerTurns): void {
+  #start(asker: AskedWork): void {
     this.#schedule.begin(asker);
     asker.underWay += 1;
     asker.waiting.shift()?.start();
