@@ -129,7 +129,8 @@ export class EventLoopWatchdog {
     other.missedHeartbeats =
       heartbeats === other.heartbeats && heartbeats > 0 ? other.missedHeartbeats + 1 : 0;
     other.heartbeats = heartbeats;
-    const endSeconds = settings.current[other.limit];
+    const { stallEndSeconds, mainStallEndSeconds } = settings.current;
+    const endSeconds = other.limit === 'stallEndSeconds' ? stallEndSeconds : mainStallEndSeconds;
     if (other.missedHeartbeats * heartbeatMs >= endSeconds * 1_000) {
       endProcess(log, `${other.name} stalled for ${endSeconds} s (${other.limit})`);
     }

@@ -81,6 +81,9 @@ export class TestServer implements AsyncDisposable {
   readonly ca: string;
   readonly token: string;
   readonly agent: Agent;
+  /** As many at once as a client's pool of connections would have: beyond its queue the admin API refuses. */
+  #adminFree = 64;
+  readonly #adminWaiting: (() => void)[] = [];
   readonly process: ChildProcess;
   readonly #exit: Promise<number | null>;
   readonly #stderr: string[];
@@ -194,6 +197,18 @@ export class TestServer implements AsyncDisposable {
     path: string,
     body?: unknown,
   ): Promise<AdminAnswer<T>> {
+    if (this.#adminFree > 0) this.#adminFree -= 1;
+    else await new Promise<void>((resolve) => this.#adminWaiting.push(resolve));
+    try {
+      return await this.#ask<T>(method, path, body);
+    } finally {
+      const next = this.#adminWaiting.shift();
+      if (next === undefined) this.#adminFree += 1;
+      else next();
+    }
+  }
+
+  async #ask<T>(method: string, path: string, body?: unknown): Promise<AdminAnswer<T>> {
     const response = await fetch(`${this.report.admin_url}/admin/v1${path}`, {
       method,
       headers: {

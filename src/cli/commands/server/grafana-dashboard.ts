@@ -111,6 +111,10 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
         [sum('fleetpost_action_devices_behind', 'fleet, action'), '{{fleet}} {{action}}'],
         [sum('fleetpost_action_devices_blocked', 'fleet, action'), '{{fleet}} {{action}} (dead letters)'],
       ]),
+      panel('Devices blocked', [
+        [sum('fleetpost_action_devices_blocked', 'fleet, action'), '{{fleet}} {{action}}'],
+      ]),
+      panel('Compilers lost', [[rate('fleetpost_action_compiler_losses_total', 'reason'), '{{reason}}']]),
       panel('Actions held', [[sum('fleetpost_action_held', 'fleet, action'), '{{fleet}} {{action}}']]),
       panel('Records lost to retention', [
         [sum('fleetpost_action_lost_records', 'fleet, action'), '{{fleet}} {{action}}'],
