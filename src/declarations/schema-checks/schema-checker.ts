@@ -35,7 +35,7 @@ interface Check {
 export class SchemaChecker {
   readonly #settings: Settings<SchemaCheckerSettings>;
   readonly #threadFile: URL;
-  readonly #share: FairShare;
+  readonly #share = new FairShare(0);
   /** What waits, by fleet; the first fleet is the next. */
   readonly #waiting = new Map<string, Check[]>();
   #underWay: { check: Check; deadline: NodeJS.Timeout } | undefined;
@@ -50,7 +50,6 @@ export class SchemaChecker {
   ) {
     this.#settings = settings;
     this.#threadFile = threadFile;
-    this.#share = new FairShare(settings.current.schemaChecksMax);
   }
 
   /** What a schema may cost. @throws ApiError invalid_schema, unavailable. */
