@@ -14,7 +14,7 @@ import { acceptorThread, EventLoopWatchdog, mainThread } from './watchdog.ts';
  * stands still.
  */
 const { counters, mainPort, tls, workers, ...start } = workerData as AcceptorStart;
-const settings = new LiveSettings(start.settings);
+const settings = new LiveSettings(start.settings.current);
 const log = createLog(settings.current.logLevel, { thread: 'acceptor' });
 if (parentPort === null) throw new Error('this file runs as a worker only');
 const parent = parentPort;

@@ -29,7 +29,7 @@ export class Acceptor {
   constructor({ config, tls, workers, counters, log }: AcceptorOptions) {
     const { port1, port2 } = new MessageChannel();
     const start: AcceptorStart = {
-      settings: config.settings.current,
+      settings: config.settings,
       tls,
       workers,
       counters,

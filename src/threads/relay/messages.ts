@@ -98,7 +98,7 @@ export interface WorkerStart {
 }
 
 export interface AcceptorStart {
-  settings: ThreadSettings;
+  settings: ThreadConfig['settings'];
   tls: TlsFiles;
   /** Worker threads in all. */
   workers: number;
