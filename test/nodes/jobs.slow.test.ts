@@ -167,6 +167,12 @@ it('killed while it deletes a fleet, the node with the jobs is followed by the o
   await first.kill();
   expect((await second.admin('POST', '/fleets', { fleet_id: fleet.fleetId })).status).toBe(409);
   await expect.poll(async () => (await second.admin('GET', path)).status, patience).toBe(404);
-  expect((await second.admin('POST', '/fleets', { fleet_id: fleet.fleetId })).status).toBe(201);
+  // The id is free some time after the fleet has gone, when no node can still be writing anything of it.
+  await expect
+    .poll(async () => (await second.admin('POST', '/fleets', { fleet_id: fleet.fleetId })).status, {
+      timeout: 150_000,
+      interval: 500,
+    })
+    .toBe(201);
   expect((await second.admin('GET', `${path}/counts`)).body).toMatchObject({ devices: 0 });
-}, 120_000);
+}, 240_000);
