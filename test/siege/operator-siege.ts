@@ -99,7 +99,7 @@ export async function operatorSiege(
   const device = await other.createDevice();
   const [hostileToken = '', otherToken = ''] = await Promise.all(
     [hostile, other].map(async ({ fleetId }) => {
-      const body = { name: 'siege', scopes: ['read', 'provision'], fleet_id: fleetId };
+      const body = { name: 'siege', scopes: ['admin'], fleet_id: fleetId };
       return (await server.admin<{ token: string }>('POST', '/tokens', body)).body.token;
     }),
   );
@@ -118,7 +118,8 @@ export async function operatorSiege(
       const process = await startAttacker({ names: [name], target, fleetId, deviceId, secret, clients: 0 });
       return () => process.kill('SIGKILL');
     });
-    if (!server.isRunning || server.stderr !== '')
+    // A warning says whose source ended the compiler.
+    if (!server.isRunning || /"level":[56]0/.test(server.stderr))
       throw new Error(`${name}: the server says ${server.stderr}`);
     results.push({ name, before, during });
   }

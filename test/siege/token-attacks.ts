@@ -1,3 +1,4 @@
+import { enumBomb, patternBomb, typeBomb } from '../harness/bombs.ts';
 import { requestText } from '../harness/raw.ts';
 import { type Attack, floodWith, overTcp, type Target } from './attacks.ts';
 
@@ -31,6 +32,28 @@ export const tokenAttacks: readonly Attack[] = [
     start: (server) => {
       const body = JSON.stringify({ kind: 'datapoint', schema: largeSchema() });
       return overTcp(server.adminPort, 60, floodWith(asked(server, 'POST', '/schemas:check', body)));
+    },
+  },
+  {
+    name: 'checks of a type that ends its compiler, 30 connections',
+    start: (server) => {
+      const body = JSON.stringify({ source: typeBomb });
+      return overTcp(server.adminPort, 30, floodWith(asked(server, 'POST', '/actions:check', body)));
+    },
+  },
+  {
+    name: 'deployments of an enum that ends its compiler, 30 connections',
+    start: (server) => {
+      const body = JSON.stringify({ source: enumBomb, on: [{ kind: 'message', schema: 'none' }] });
+      const put = asked(server, 'PUT', '/actions/made?force=true', body);
+      return overTcp(server.adminPort, 30, floodWith(put));
+    },
+  },
+  {
+    name: 'a pattern of 400,000 states, 30 connections',
+    start: (server) => {
+      const put = asked(server, 'PUT', '/schemas/datapoint/costly', JSON.stringify(patternBomb));
+      return overTcp(server.adminPort, 30, floodWith(put));
     },
   },
   {

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { usageOf } from '../../../src/features/actions/compiler/process-usage.ts';
+import { enumBomb, typeBomb } from '../../harness/bombs.ts';
 import { fleetpost } from '../../harness/command.ts';
 import { createFleet, type TestFleet } from '../../harness/device.ts';
 import { descendants } from '../../harness/process-tree.ts';
@@ -36,17 +37,6 @@ const trivial = `${head}export default (() => {}) satisfies Action;`;
 /** Its process takes as much memory and time as it may within the limits, more or less. */
 const slow = `type R<N, A extends any[] = []> = A['length'] extends N ? A : R<N, [...A, 0]>;
   ${[800, 801, 802].map((n) => `export const q${n}: R<${n}> = null as any;`).join('\n')}`;
-/** A string that doubles, which the engine holds as a rope until somebody asks for a character of it. */
-const doubled = (first: string, next: (before: number) => string) =>
-  [first, ...Array.from({ length: 24 }, (_, before) => next(before))].join('');
-const doublingType = doubled(
-  "type S0='aaaaaaaaaaaaaaaa';",
-  (before) => `type S${before + 1}=\`\${S${before}}\${S${before}}\`;`,
-);
-const typeBomb = `${doublingType}let x:S24='b';export default()=>{}`;
-const enumBomb = `enum E{${doubled('A0="aaaaaaaaaaaaaaaa"', (before) => `,A${before + 1}=A${before}+A${before}`)}}
-  export default () => { console.log(E.A24); };`;
-
 /** Processes of the compiler that the server has now. */
 function compilers(): number[] {
   return descendants(server.report.pid).filter((pid) =>
