@@ -1,4 +1,4 @@
-/** What goes wrong at the agent: `atom: text`, as the SDKs read it, and the status on the socket. */
+/** An error of the agent: `atom: text`, as the SDKs read it, and the status on the socket. */
 export class AgentError extends Error {
   readonly atom: string;
   readonly status: number;

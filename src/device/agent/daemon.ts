@@ -8,7 +8,7 @@ import { requireOwnFolder } from './socket-place.ts';
 
 const startMsMax = 10_000;
 
-/** What a daemon tells the command that has started it. */
+/** The daemon's report to the command that has started it. */
 export type StartReport = { isStarted: true } | { isStarted: false; atom: string; text: string };
 
 /**

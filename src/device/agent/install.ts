@@ -9,7 +9,7 @@ const processors: Record<string, string> = {
   arm: 'armv6hf',
   riscv64: 'riscv64',
 };
-/** What the agent is told by an SDK's process alone: kept in the shim, unless that process says otherwise. */
+/** Settings that an SDK's process alone hands to the agent: the shim keeps them, unless that process overrides them. */
 const kept = ['FLEETPOST_URL', 'FLEETPOST_CA', 'FLEETPOST_PINS', 'FLEETPOST_QUEUE'];
 const ofFile = ['FLEETPOST_CA', 'FLEETPOST_QUEUE'];
 
@@ -28,7 +28,7 @@ export function installShim(
   });
   const run = `exec ${quoted(process.execPath)} ${quoted(resolve(file))} "$@"`;
   const script = ['#!/bin/sh', '# Written by fleetpost agent install.', ...defaults, run, ''].join('\n');
-  // Whoever may use the SDK may run it, whatever is private otherwise.
+  // Everyone who may use the SDK may run the shim, whatever the umask makes private otherwise.
   process.umask(0o022);
   mkdirSync(folder, { recursive: true });
   for (const processor of Object.values(processors)) {

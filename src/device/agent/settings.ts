@@ -5,10 +5,10 @@ import type { DeviceIdentity } from '../client/link.ts';
 import { createTrust } from '../client/trust.ts';
 import { usageError } from './agent-error.ts';
 
-/** Where the SDKs look, whatever TMPDIR is. */
+/** The SDKs' socket path, whatever TMPDIR is. */
 const socketPathDefault = '/tmp/fostrom/agent.sock';
 
-/** What an agent needs to know before it runs. */
+/** Settings that an agent needs before it runs. */
 export interface AgentSettings {
   identity: DeviceIdentity;
   secret: string;
@@ -49,12 +49,12 @@ export function readCommand(args: readonly string[], environment: NodeJS.Process
   }
 }
 
-/** Where the socket is. */
+/** Path of the agent's socket: `FLEETPOST_SOCKET`, or where the SDKs look. */
 export function socketPathIn(environment: NodeJS.ProcessEnv): string {
   return environment.FLEETPOST_SOCKET || socketPathDefault;
 }
 
-/** Whether the folder of the socket is the agent's own. */
+/** Tells whether the folder of the socket is the agent's own. */
 export function isDefaultPath(socketPath: string): boolean {
   return socketPath === socketPathDefault;
 }

@@ -121,7 +121,7 @@ export class Uplink {
     await this.requireConnection().catch((error) => {
       if (!this.#hasQueue) throw error;
     });
-    // What comes later must not overtake what waits.
+    // Later pulses must not overtake queued ones.
     if (this.#hasQueue && (!this.link.isConnected || this.#queue.entries > 0)) return this.#enqueue(pulse);
     const keyMs = this.link.nowMs();
     const key = pulse.key ?? mintIdempotencyKey(keyMs);
@@ -152,7 +152,7 @@ export class Uplink {
     }
   }
 
-  /** With a key it was sent before, and must be sent again as it was. */
+  /** Queues a pulse. One with a key was sent before, and must be sent again as it was. */
   async #enqueue(
     pulse: OutgoingPulse,
     key: string | null = null,

@@ -21,13 +21,13 @@ export function serverErrorOf({ body }: Answer): { code: string; msg: string } {
   }
 }
 
-/** What `Retry-After` asks for, at most an hour. */
+/** Seconds that `Retry-After` asks for, at most an hour. */
 export function retryAfterSeconds({ headers }: Answer): number | undefined {
   const text = headers['retry-after'] ?? '';
   return /^\d+$/.test(text) ? Math.min(Number(text), retryAfterSecondsMax) : undefined;
 }
 
-/** Whether the server refused a request for good: sending it again would be refused again. */
+/** Tells whether the server refused a request for good: sending it again would be refused again. */
 export function isFinal({ status }: Answer): boolean {
   return status >= 400 && status < 500 && ![401, 403, 408, 425, 429].includes(status);
 }

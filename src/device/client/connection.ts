@@ -9,7 +9,7 @@ const streamSilenceSecondsMax = 60;
 /** The server closes connections that idle for 8 s (D22). */
 const idleSecondsMax = 7;
 
-/** Where the server is, and by what it proves itself. */
+/** Address of the server, and how it proves its identity. */
 export interface ServerAddress {
   host: string;
   port: number;

@@ -19,8 +19,8 @@ export interface Outage {
 }
 
 /**
- * What all parts of a device share of its server: where it is, who the device is, whether it answers, its clock, and how
- * long to wait after an error.
+ * The view of the server that all parts of a device share: where it is, who the device is, whether it answers, its
+ * clock, and how long to wait after an error.
  */
 export class ServerLink {
   readonly identity: DeviceIdentity;

@@ -17,7 +17,7 @@ const releasedAtMs = 1_767_225_600_000;
 const chainLengthMax = 8;
 const openSecondsMax = 30;
 
-/** By what the server proves itself. */
+/** Authorities and pins by which the server proves its identity. */
 export interface Trust {
   /** Authorities in PEM. */
   ca: string | undefined;
@@ -80,7 +80,7 @@ function pinOf({ raw }: PeerCertificate): string {
   return createHash('sha256').update(key).digest('base64');
 }
 
-/** Whether the server's certificate leads to one of these authorities, by its signatures alone. */
+/** Checks that the server's certificate leads to one of these authorities, by its signatures alone. */
 function isIssuedBy(ca: string, socket: TLSSocket): boolean {
   const authorities = (ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
     (text) => new X509Certificate(text),

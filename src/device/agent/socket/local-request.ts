@@ -47,7 +47,7 @@ export function answerLocally(
   response.writeHead(status, all).end(body);
 }
 
-/** What is said of an error. */
+/** JSON body for an error. */
 export function errorBody({ atom, message }: AgentError): string {
   return JSON.stringify({ error: atom, msg: message });
 }

@@ -16,7 +16,7 @@ const limits = {
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 8_192,
 };
-/** What Node's parser says of a connection that it refuses. */
+/** Answers to connections that Node's parser refuses, by its error code. */
 const refusals: Record<string, AgentError> = {
   HPE_INVALID_VERSION: new AgentError(505, 'version_not_supported', 'HTTP/1.1 is spoken here.'),
   ERR_HTTP_REQUEST_TIMEOUT: new AgentError(408, 'request_timeout', 'The request did not come in time.'),

@@ -5,8 +5,8 @@ const fetchMsMax = 15_000;
 const restSecondsMax = 60;
 
 /**
- * Whether a mail may be announced. The SDKs fetch whenever they are told of mail, also while they have one in hand, and
- * fetching gives the same one until it is settled: told twice they would handle it twice.
+ * Decides whether a mail may be announced. The SDKs fetch whenever they are told of mail, also while they have one in
+ * hand, and fetching gives the same one until it is settled: told twice they would handle it twice.
  */
 export class MailHand {
   readonly #rested: () => void;
@@ -22,7 +22,7 @@ export class MailHand {
     this.#rested = rested;
   }
 
-  /** Whether to announce now; else it is missed. */
+  /** Returns whether to announce now; else the announcement counts as missed. */
   announce(): boolean {
     const isFetching =
       this.#announcedAtMs !== undefined && performance.now() < this.#announcedAtMs + fetchMsMax;
@@ -31,7 +31,7 @@ export class MailHand {
     return !this.#isMissed;
   }
 
-  /** Whether an announcement was held back. */
+  /** True if an announcement was held back. */
   get isMissed(): boolean {
     return this.#isMissed;
   }

@@ -7,7 +7,7 @@ import { answerLocally } from './local-request.ts';
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'];
 const passedOn = ['content-type', 'idempotency-key', 'recorded-at', 'accept'];
-/** What the server answers that is about its connection, or about the length of what was sent on it. */
+/** Headers of an answer that are about the server's connection, or about the length of the body sent on it. */
 const ofConnection = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date'];
 /** The server allows a device 4, and the agent needs one itself. */
 const nativeStreamsMax = 2;

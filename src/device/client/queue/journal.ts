@@ -78,7 +78,7 @@ export class QueueJournal<Entry> {
     this.#bytes = statSync(this.#path).size;
     const text = readFileSync(this.#path, 'utf8');
     const lines = text.split('\n');
-    // Behind the last line nothing is left, unless it was torn.
+    // The text ends with a line break unless the last line was torn.
     if (lines.pop() !== '') damaged += 1;
     for (const line of lines) {
       const [digest = '', entry = ''] = [line.slice(0, 16), line.slice(17)];

@@ -30,7 +30,7 @@ function nameOf(pid: string): string | undefined {
 }
 
 /**
- * What only one process may have at a time, held by a symbolic link that points to its holder: a link is made whole or
+ * Lock that one process may hold at a time: a symbolic link that points to its holder, since a link is made whole or
  * not at all. A holder that was killed is replaced.
  */
 export class ProcessLock {

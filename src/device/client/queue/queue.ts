@@ -3,7 +3,7 @@ import { type JournalOwner, QueueJournal } from './journal.ts';
 /** Settled mails that are remembered: those whose settling the server may not have heard of. */
 const settledMax = 64;
 
-/** What is decided when an entry is sent for the first time, and is the same each time. */
+/** Fields that are decided when an entry is sent for the first time, and stay the same for each retry. */
 interface Attempt {
   /** When it was recorded, or null if it is not late. */
   readonly atMs: number | null;
@@ -11,7 +11,7 @@ interface Attempt {
   readonly keyMs: number | null;
 }
 
-/** What waits to be sent. */
+/** An entry that waits to be sent. */
 export interface QueueEntry extends Attempt {
   readonly number: number;
   readonly kind: 'datapoint' | 'msg';
@@ -20,10 +20,10 @@ export interface QueueEntry extends Attempt {
   readonly body: string;
 }
 
-/** What a queue counts since it was made: `doubtful` are entries that may be stored twice. */
+/** Counters of a queue since it was made: `doubtful` are entries that may be stored twice. */
 export type QueueCounter = 'dropped' | 'refused' | 'doubtful';
 
-/** What the device remembers beside its queue, when it claims its secret. */
+/** Values that the device remembers beside its queue, when it claims its secret. */
 export type RememberedValue = 'secret' | 'claimed';
 
 /** One change of the queue, as it is written to its journal. */
@@ -43,8 +43,8 @@ export interface QueueLimits {
 }
 
 /**
- * What waits to be sent, which mail was settled, and what was counted: in a journal on disk, since a device can lose
- * power, or without a path in memory.
+ * Queue of entries to send, mails settled and counters: in a journal on disk, since a device can lose power, or without
+ * a path in memory.
  */
 export class DeviceQueue {
   readonly #limits: QueueLimits;

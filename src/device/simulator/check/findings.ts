@@ -1,6 +1,6 @@
 const shownMax = 20;
 
-/** What is wrong at the end of a run. */
+/** Violations found at the end of a run. */
 export class CheckFindings {
   /** Answered, and not there. */
   lost = 0;

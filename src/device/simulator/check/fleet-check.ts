@@ -22,7 +22,7 @@ import { checkSends } from './sent-check.ts';
 /** Mailboxes whose mails are listed one by one; of all others the size is looked at. */
 const listedMax = 2_000;
 
-/** What a fleet is held against. */
+/** The fleet, its ledgers and the mail sent to it, which the check compares with the server's log. */
 export interface CheckInput {
   admin: AdminAccess;
   fleetId: string;
@@ -31,11 +31,11 @@ export interface CheckInput {
   processes: number;
   epochMs: number;
   mails: SentMails;
-  /** Of names that no other mail has. */
+  /** Broadcasts under names that no other mail has. */
   broadcasts: readonly { name: string; queued: number }[];
 }
 
-/** What was held against what, and what is wrong. */
+/** Counts of what was compared, and the violations found. */
 export interface CheckResult {
   findings: CheckFindings;
   records: number;

@@ -16,7 +16,7 @@ const verbOfEvent: Readonly<Record<string, SettlementVerb>> = {
   requeued: 'requeue',
 };
 
-/** What a mailbox must be by the log, and what is wrong with the log by what the device and the sender were answered. */
+/** Compares a mailbox with its log, and the log with what the device and the sender were answered. */
 export class MailboxCheck {
   readonly #id: string;
   readonly #findings: CheckFindings;

@@ -17,7 +17,7 @@ export type ConnectionUse = 'shared' | 'own' | 'each';
 export interface RequestInFlight {
   device: number;
   request: string;
-  /** Whether the connection is dropped when half of it is written. */
+  /** True if the connection is dropped when half of the request is written. */
   isCut: boolean;
   onSent(): void;
   onAnswer(status: number, text: string): void;
@@ -315,7 +315,7 @@ export class Connections {
     exchange?.onFailure(isOurs);
   }
 
-  /** Whoever waits would wait for ever if every shared connection were gone. */
+  /** Opens a shared connection for a waiting device: it would wait for ever if all of them were gone. */
   #openForWaiting(): void {
     if (this.waiting === 0 || this.#sharedCount >= this.#limits.sharedMax) return;
     const next = this.#waiting[this.#waitingAt];

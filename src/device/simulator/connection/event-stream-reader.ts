@@ -3,7 +3,7 @@ const eventLengthMax = 65_536;
 
 /** Cuts the text of an event stream into whole events. */
 export class EventStreamReader {
-  /** What is behind the last complete event. */
+  /** Text after the last complete event. */
   #rest = '';
 
   /** The complete events in what has arrived, as one text; empty for none. @throws Error for one without an end. */
@@ -19,7 +19,7 @@ export class EventStreamReader {
     return events;
   }
 
-  /** What has arrived behind the last event, for whoever says why a stream was closed. */
+  /** Text that has arrived after the last event, to say why a stream was closed. */
   get rest(): string {
     return this.#rest;
   }

@@ -25,7 +25,7 @@ export const mailTimer = 2;
 export const retryTimer = 3;
 export const firstSendTimer = 4;
 
-/** What is known of each device, in arrays: some hundred bytes each, and no object while it is idle. */
+/** State of each device, in arrays: some hundred bytes each, and no object while it is idle. */
 export class DeviceStates {
   readonly count: number;
   readonly flags: Uint8Array;

@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Whether a device was answered that it is done, or does not know. */
+/** `answered` if a device was answered that it is done, `doubted` if it does not know. */
 export type Certainty = 'answered' | 'doubted';
 export const settleVerbs = ['ack', 'reject', 'requeue'] as const;
 export type SettlementVerb = (typeof settleVerbs)[number];
@@ -46,7 +46,7 @@ export const sendsFile = (folder: string, process: number): string => join(folde
 export const settlementsFile = (folder: string, process: number): string =>
   join(folder, `settlements.${process}`);
 
-/** What the devices of a process were answered, in their order: to be held against the server's log. */
+/** Answers that the devices of a process got, in their order: to be held against the server's log. */
 export class Ledger {
   readonly #sends: EntryFile;
   readonly #settlements: EntryFile;

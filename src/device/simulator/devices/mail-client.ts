@@ -14,7 +14,7 @@ interface MailInHand {
 const reopenMsMin = 2_500;
 const reopenMsSpread = 5_000;
 
-/** What devices do about their mail: learn of it, fetch, think, and acknowledge, reject, requeue or crash. */
+/** Mail handling of the devices: learn of it, fetch, think, and acknowledge, reject, requeue or crash. */
 export class MailClient {
   readonly #world: World;
   /** Only of devices that have one. */

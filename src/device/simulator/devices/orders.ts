@@ -1,7 +1,7 @@
 import type { NodeAddress } from '../connection/connections.ts';
 import type { Scenario } from '../scenario/scenario.ts';
 
-/** What a process of devices is to simulate. */
+/** Task of one process that simulates devices. */
 export interface DevicesTask {
   scenario: Scenario;
   salt: string;
@@ -18,7 +18,7 @@ export interface DevicesTask {
   epochMs: number;
 }
 
-/** What a process of devices is told. */
+/** Order to a process of devices. */
 export type DevicesOrder =
   | { type: 'begin'; task: DevicesTask }
   | { type: 'ramp'; milliseconds: number }
@@ -82,7 +82,7 @@ export const noCounts: SimulatedCounts = {
   crashes: 0,
 };
 
-/** What a process of devices says about each half second. */
+/** Report that a process of devices makes each half second. */
 export interface DevicesReport {
   counts: SimulatedCounts;
   online: number;
@@ -91,7 +91,7 @@ export interface DevicesReport {
   waiting: number;
   queued: number;
   residentBytes: number;
-  /** Of its devices, beside what a process needs anyway. */
+  /** Memory for its devices, beside what a process needs anyway. */
   stateBytes: number;
   /** Share of the time in which its event loop was busy. */
   busy: number;

@@ -7,7 +7,7 @@ type Fault = 'invalid' | 'secret' | 'cut' | 'unkeyed';
 /** A reading until it is answered. */
 interface Reading {
   beat: SendBeat;
-  /** Of the device, counted. */
+  /** Number of the reading among the device's own. */
   number: number;
   stamp: number;
   dueMs: number;
@@ -113,7 +113,7 @@ export class ReadingSender {
     reading.isInFlight = false;
     const { fault } = reading;
     if (fault === undefined) return;
-    // What is spoilt is not repeated, and neither is what has no key.
+    // A spoilt request is not repeated, and neither is one without a key.
     this.#remove(device, reading);
     if (fault === 'unkeyed' && isDoubtful) this.#doubt(device, reading);
   }

@@ -235,7 +235,7 @@ export class SimulatedDevices {
   }
 }
 
-/** Whether a device of the fleet is one of that process, for orders about single ones. */
+/** Finds the process of a device of the fleet and its number there, for orders about single ones. */
 export function processOf(device: number, processes: number): { process: number; local: number } {
   return { process: device % processes, local: Math.floor(device / processes) };
 }

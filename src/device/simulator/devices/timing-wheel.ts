@@ -62,7 +62,7 @@ export class TimingWheel {
       }
       for (const one of due) {
         const dueMs = this.#due[one] ?? 0;
-        // What was called for another may have changed this one.
+        // Another timer's callback may have changed this one.
         if (!this.isSet(one) || dueMs > this.#nowMs) continue;
         this.clear(one);
         onDue(one, dueMs);

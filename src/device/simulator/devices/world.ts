@@ -20,7 +20,7 @@ export interface SimulatedRequest {
   /** Instead of the device's own. */
   secret?: string;
   isCut?: boolean;
-  /** Whether a 401 or 429 is what it deserves. */
+  /** True if a 401 or 429 is the answer it deserves. */
   isSpoilt?: boolean;
   /** Any answer but those after which it is to be tried again. */
   onAnswer(status: number, text: string): void;
@@ -33,7 +33,7 @@ const complaintsMax = 20;
 /** Beyond, a request counts as late because of this process. */
 const lateMs = 50;
 
-/** What the parts of a process of devices share. */
+/** State that the parts of a process of devices share. */
 export class World {
   readonly task: DevicesTask;
   readonly plans: readonly Plan[];

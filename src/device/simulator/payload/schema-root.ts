@@ -6,7 +6,7 @@ export type SchemaObject = Readonly<Record<string, unknown>>;
 /** Makes one value. */
 export type Maker = (noise: Noise) => unknown;
 
-/** What a whole schema's makers share. */
+/** State that the makers of one whole schema share. */
 export interface SchemaRoot {
   schema: SchemaObject;
   name: string;

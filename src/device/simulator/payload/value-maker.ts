@@ -82,7 +82,7 @@ function objectMaker(root: SchemaRoot, schema: SchemaObject, path: string, depth
   const most = Number(schema.maxProperties ?? Number.POSITIVE_INFINITY);
   const makers = [...properties, ...open].flatMap(([name, own]) => {
     const isNeeded = required.has(name);
-    // What is optional ends a schema within itself.
+    // Optional properties are left out at depth, so that a schema that contains itself ends.
     if (!isNeeded && depth > depthMax / 2) return [];
     return [{ name, isNeeded, make: maker(root, own, `${path}/${name}`, depth + 1) }];
   });

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 
-/** What the simulator needs of a client of the admin API. */
+/** The calls that the simulator needs of a client of the admin API. */
 export interface AdminAccess {
   readonly url: string;
   request<T>(method: string, path: string, body?: { json: unknown }, headers?: Headers): Promise<T>;
@@ -50,7 +50,7 @@ export class PatientAdmin {
   }
 }
 
-/** Whether a server has said no, rather than nothing or "later". */
+/** Tells whether a server has said no, rather than nothing or "later". */
 export function isRefusal(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && code !== 'unavailable' && code !== 'rate_limited';

@@ -46,7 +46,7 @@ export class Conductor {
       await sleep(startMs + parseDuration(event.at) - performance.now(), signal);
       if (signal.aborted) break;
       begun.push(this.#happen(event));
-      // Whoever waits for all of them is told of it.
+      // A failure is reported by the `Promise.all` below; until then it must not count as unhandled.
       begun.at(-1)?.catch(() => {});
     }
     await Promise.all(begun);

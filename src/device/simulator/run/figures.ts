@@ -6,7 +6,7 @@ import type { FigureSource } from '../scenario/assertion.ts';
 class RouteTimes {
   readonly response = createHistogram();
   readonly service = createHistogram();
-  /** Of the last interval. */
+  /** Times of the last interval. */
   readonly recent = createHistogram();
 
   record(responseMicroseconds: number, serviceMicroseconds: number): void {
@@ -33,7 +33,7 @@ export interface RouteFigures {
   service: Times;
 }
 
-/** What the machine shows of all processes together. */
+/** Gauges of all processes together. */
 export interface Gauges {
   online: number;
   connections: number;
@@ -114,7 +114,7 @@ export class RunFigures implements FigureSource {
     return { ...noCounts, ...this.#sum((report) => ({ ...report.counts })) };
   }
 
-  /** Whether a process of devices has reported. */
+  /** True once a process of devices has reported. */
   get isBegun(): boolean {
     return this.#reports.length > 0;
   }
@@ -136,7 +136,7 @@ export class RunFigures implements FigureSource {
     return { ...sum, busy: sum.busy / Math.max(1, this.#reports.length) };
   }
 
-  /** Of all routes with answers, the simulator's own lag last. */
+  /** Figures of all routes with answers, the simulator's own lag last. */
   routes(): RouteFigures[] {
     return [...routes, 'mail'].flatMap((route) => {
       const times = this.#times.get(route);

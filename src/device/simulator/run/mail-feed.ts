@@ -14,9 +14,9 @@ const underWayMax = 64;
 /** Devices that are looked at for one that may get a mail now. */
 const tries = 200;
 
-/** What became of the mail of the run's operator. */
+/** Outcome of the mail of the run's operator. */
 export interface SentMails {
-  /** By device, in the order of their answers. */
+  /** Mail ids by device, in the order of their answers. */
   queued: Map<number, string[]>;
   /** Mails that the server refused, because a mailbox was full. */
   refused: number;

@@ -95,7 +95,7 @@ export class OwnServers implements AsyncDisposable {
   private constructor(servers: readonly OwnServer[], ended: Promise<never>) {
     this.#servers = servers;
     this.ended = ended;
-    // Whoever waits for a server is told.
+    // A failed start is reported to the caller that waits for the server; here it must not count as unhandled.
     ended.catch(() => {});
   }
 

@@ -3,7 +3,7 @@ import type { Scenario } from '../scenario/scenario.ts';
 import type { RouteFigures, Times } from './figures.ts';
 import type { SimulationResult } from './simulation.ts';
 
-/** Whether nothing is wrong: no answer broken, no assertion missed. */
+/** Tells whether a run passed: no answer broken, no assertion missed. */
 export function isPassed({ check, assertions }: SimulationResult): boolean {
   return check.findings.isClean && assertions.every(({ holds }) => holds);
 }

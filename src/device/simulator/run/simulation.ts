@@ -29,7 +29,7 @@ const patienceMs = 60_000;
 /** Shared connections of all processes. */
 export const sharedConnectionsUsual = 1_000;
 
-/** Where a fleet is simulated. */
+/** Servers on which a fleet is simulated. */
 export interface SimulationTarget {
   /** Clients of the servers that are up now. */
   admins(): readonly AdminAccess[];
@@ -43,14 +43,14 @@ export interface SimulationOptions {
   connections?: number | undefined;
 }
 
-/** What a run says while it goes on. */
+/** Receives the progress of a run. */
 export interface SimulationListener {
   onPhase(text: string): void;
   onFleet(fleetId: string): void;
   onEvent(text: string): void;
 }
 
-/** What came of a run. */
+/** Result of a run. */
 export interface SimulationResult {
   fleetId: string;
   figures: RunFigures;

@@ -1,6 +1,6 @@
 import { OperatorError } from '../../../core/errors.ts';
 
-/** What the figures of a run are asked for. */
+/** Figures of a run that assertions look up by name. */
 export interface FigureSource {
   /** Undefined where there is no figure of that name. */
   figure(name: string): number | undefined;

@@ -19,10 +19,10 @@ export type Rhythm = Static<typeof rhythm>;
 const sendPlan = Type.Object({ schema: schemaName, ...rhythm.properties }, closed);
 export type SendPlan = Static<typeof sendPlan>;
 
-/** What a device does with its mail, and how often an operator sends it some. */
+/** Mail of a device: how it handles it, and how often an operator sends it some. */
 const mailPlan = Type.Object(
   {
-    /** By which it learns of mail. */
+    /** Way in which it learns of mail. */
     by: Type.Enum(['stream', 'poll', 'heartbeat']),
     poll: Type.Optional(duration),
     think: Type.Optional(duration),
@@ -82,7 +82,7 @@ const profile = Type.Object(
   },
   closed,
 );
-/** What devices of one kind do. */
+/** Behaviour of devices of one kind. */
 export type Profile = Static<typeof profile>;
 
 const schemasByName = Type.Record(schemaName, Type.Unsafe<Record<string, unknown>>({ type: 'object' }));
@@ -113,7 +113,7 @@ const event = Type.Union([
   ),
   Type.Object({ ...at, event: Type.Literal('kill') }, closed),
 ]);
-/** What happens to a fleet, and when. */
+/** An event that happens to a fleet, and when. */
 export type ScenarioEvent = Static<typeof event>;
 
 /** A scenario as its file has it. */
