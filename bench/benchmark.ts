@@ -2,11 +2,11 @@ import type { Result, Skipped } from './result.ts';
 
 export interface BenchmarkOptions {
   rounds: number;
-  /** Of each round of each subject. */
+  /** Duration of each round of each subject. */
   seconds: number;
   /** The sizes that the goals name, of fleets above all: they take minutes to load. */
   full: boolean;
-  /** Of actions: many of them in use at once, in place of one. */
+  /** Uses many actions at once in place of one. */
   many: boolean;
   /** A line of progress: what runs now. */
   progress(text: string): void;
@@ -19,7 +19,7 @@ export interface Benchmark {
   name: string;
   /** One sentence for the report: what it shows. */
   about: string;
-  /** What this machine lacks for it and how to get it; undefined or absent when it can run. */
+  /** Names what this machine lacks for it and how to get it; undefined or absent when it can run. */
   missing?(): string | undefined;
   run(options: BenchmarkOptions): Promise<Omit<Result, 'benchmark'>[]>;
 }

@@ -14,7 +14,7 @@ export interface Lane {
   compareWith?: { lane: Lane; name: string; figure?: keyof Figures };
 }
 
-/** Of what two lanes needed in the same round. */
+/** Ratio of what two lanes needed in the same round. */
 function ratioOf(lane: Lane, rounds: ReadonlyMap<Lane, Figures[]>): Result['ratio'] {
   if (lane.compareWith === undefined) return undefined;
   const { lane: other, name, figure = 'cpuMicrosecondsPerOperation' } = lane.compareWith;

@@ -14,7 +14,7 @@ function versionOf(folder: string): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
-/** Of the binary that is loaded. */
+/** Version of the binary that is loaded. */
 function uwsVersion(): string | undefined {
   const binary = Object.keys(require.cache).find((file) => /@uwsjs.*\.node$/.test(file));
   if (binary === undefined) return undefined;
@@ -22,19 +22,19 @@ function uwsVersion(): string | undefined {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
-/** What a program says of its version, in numbers; undefined where it is not installed. */
+/** Version that a program prints, in numbers; undefined where it is not installed. */
 function programVersion(file: string, argument: string): string | undefined {
   const { stdout, stderr, error } = spawnSync(file, [argument], { encoding: 'utf8' });
   return error ? undefined : /\d+\.\d+[\w.-]*/.exec(stdout + stderr)?.[0];
 }
 
-/** Of the folder that everything is stored in while it is measured. */
+/** File system of the folder that everything is stored in while it is measured. */
 export function dataFilesystem(): string {
   const { stdout } = spawnSync('df', ['--output=fstype,source', tmpdir()], { encoding: 'utf8' });
   return stdout?.trim().split('\n').at(-1)?.replace(/\s+/, ' on ') ?? 'unknown';
 }
 
-/** What the run runs on, as the report prints it. */
+/** Describes the machine of the run, as the report prints it. */
 export function describeMachine(): Record<string, string> {
   const programs = postgresPrograms();
   const facts: Record<string, string | undefined> = {

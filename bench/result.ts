@@ -1,17 +1,17 @@
-/** What is measured; the last word of each name is its unit, the p's are percentiles of latency. */
+/** Measurements; the last word of each name is its unit, the p's are percentiles of latency. */
 export interface Figures {
   operationsPerSecond?: number;
   /** User and system time of all processes and threads of the server, divided by the requests answered. */
   cpuMicrosecondsPerOperation?: number;
-  /** Of these, what the workers, the main thread, those that run actions, and all others needed. */
+  /** Shares of these that the workers, the main thread, those that run actions, and all others needed. */
   workersMicrosecondsPerOperation?: number;
   mainThreadMicrosecondsPerOperation?: number;
   actionThreadsMicrosecondsPerOperation?: number;
   otherThreadsMicrosecondsPerOperation?: number;
-  /** Of these, what the nodes and the processes of the database needed. */
+  /** Shares of these that the nodes and the processes of the database needed. */
   nodesMicrosecondsPerOperation?: number;
   databaseMicrosecondsPerOperation?: number;
-  /** Where one operation is too short for microseconds. */
+  /** Unit for operations too short for microseconds. */
   nanosecondsPerOperation?: number;
   p50Milliseconds?: number;
   p99Milliseconds?: number;
@@ -19,7 +19,7 @@ export interface Figures {
   /** Growth of the server's resident memory. */
   bytesPerStream?: number;
   bytesPerRecord?: number;
-  /** Of a tab of the console: the time of its main thread, its process, and of that its JavaScript. */
+  /** CPU time of a tab of the console: of its main thread, its process, and of that its JavaScript. */
   tabCpuMilliseconds?: number;
   residentMegabytes?: number;
   heapMegabytes?: number;
@@ -39,7 +39,7 @@ export interface Conditions {
   streams?: number;
   actionThreads?: number;
   payloadBytes?: number;
-  /** What an answer promises: 'fsync before 201', 'appendfsync always', 'none'. */
+  /** Durability that an answer promises: 'fsync before 201', 'appendfsync always', 'none'. */
   durability?: string;
   /** Closed: the next request waits for the last answer. Open: requests arrive at a constant rate. */
   loop?: 'closed' | 'open';
@@ -69,11 +69,11 @@ export interface Skipped {
   reason: string;
 }
 
-/** What a run leaves behind: the raw JSON, and what the page is made of. */
+/** Record of a run: the raw JSON, and what the page is made of. */
 export interface Report {
   /** ISO 8601. */
   startedAt: string;
-  /** What it ran on, as the page prints it: 'CPU', 'Memory', 'Node', a library's name. */
+  /** Machine it ran on, as the page prints it: 'CPU', 'Memory', 'Node', a library's name. */
   machine: Readonly<Record<string, string>>;
   benchmarks: readonly { name: string; about: string }[];
   results: readonly Result[];

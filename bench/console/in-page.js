@@ -34,7 +34,7 @@
   globalThis.bench = {
     expect(wanted) {
       drawn = untilDrawn(wanted);
-      // Whoever asks for the time is told.
+      // A failure is reported when the time is asked for; until then it must not count as unhandled.
       drawn.catch(() => {});
     },
     /** From the last key or button that was pressed until what is expected was drawn. */

@@ -1,7 +1,7 @@
 import type { NamedDevice } from '../servers/named-devices.ts';
 import type { ConsoleTab, Drawing, Drawn } from './tab.ts';
 
-/** What is done in the tab, from the first screen on. */
+/** Steps in the tab, from the first screen on. */
 export interface Task {
   /** As the table has it. */
   workload: string;

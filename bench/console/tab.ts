@@ -13,16 +13,16 @@ export interface Drawn {
   text?: string;
 }
 
-/** What it took until something was drawn. */
+/** Cost until something was drawn. */
 export interface Drawing {
   milliseconds: number;
-  /** Of the tab's main thread, whatever else runs on the machine. */
+  /** CPU time of the tab's main thread, whatever else runs on the machine. */
   cpuMilliseconds: number;
 }
 
-/** What it took since the HTML of a page had arrived. */
+/** Cost since the HTML of a page had arrived. */
 export interface FirstDrawing extends Drawing {
-  /** Until anything was drawn. */
+  /** Time until anything was drawn. */
   paintedMilliseconds: number;
 }
 
@@ -62,7 +62,7 @@ export class ConsoleTab implements AsyncDisposable {
     return new ConsoleTab(context, page, session);
   }
 
-  /** Of what was expected when it was opened. @throws Error when it was not drawn in time. */
+  /** Measures the drawing that was expected when the tab was opened. @throws Error when it was not drawn in time. */
   async firstDrawing(): Promise<FirstDrawing> {
     const sinceDocument =
       await this.page.evaluate<Omit<FirstDrawing, 'cpuMilliseconds'>>('bench.sinceDocument()');

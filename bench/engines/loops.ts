@@ -4,7 +4,7 @@ import type { Enqueue } from '../../src/domain/mail/mail.ts';
 import type { Shard } from '../../src/domain/shard.ts';
 import { payload } from '../micro/samples.ts';
 
-/** What one caller does again and again for a device, as the front end does it. */
+/** An operation that one caller repeats for a device, as the front end does it. */
 type Operation = (shard: Shard, device: DeviceKey) => Promise<void>;
 
 const digest = Buffer.alloc(32, 1);
@@ -46,7 +46,7 @@ export interface LoopOptions {
   seconds: number;
 }
 
-/** What a loop has done, and what this process, its threads included, needed for it. */
+/** Operations done by a loop, their duration, and the CPU time of this process, its threads included. */
 export interface LoopResult {
   operations: number;
   seconds: number;

@@ -9,7 +9,7 @@ import { sampleDevice } from '../micro/samples.ts';
 import { openTemporaryShard } from '../micro/temporary-shard.ts';
 import { type LoopOptions, loop } from './loops.ts';
 
-/** What this process is told: the URL of its database, or that it has a folder of LMDB; and for how many callers. */
+/** Options of this process: the URL of its database, or none for a folder of LMDB; and the number of callers. */
 export interface NodeOptions {
   url?: string;
   devices: number;

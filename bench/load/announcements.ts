@@ -6,7 +6,7 @@ import type { Credentials } from '../servers/subject.ts';
 import { type MailFlow, sendMail } from './mail-flow.ts';
 import type { StreamHolders } from './stream-holders.ts';
 
-/** What the slowest announcement may take before it counts as lost. */
+/** Timeout after which an announcement counts as lost. */
 const announcementSeconds = 10;
 const pollMs = 20;
 /** No more comes where so long nothing came. */

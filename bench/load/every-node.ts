@@ -1,6 +1,6 @@
 import type { RunningServer } from '../servers/subject.ts';
 
-/** Of what each node would answer if all answered alike. */
+/** Least share of a node, relative to an even spread of the answers. */
 const leastShare = 0.25;
 
 async function answersOf(server: RunningServer): Promise<number> {

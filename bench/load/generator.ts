@@ -6,7 +6,7 @@ import type { Figures } from '../result.ts';
 import { cpuFigures, type ServerTimes, serverTimes } from '../servers/server-times.ts';
 import type { RunningServer } from '../servers/subject.ts';
 
-/** What every generator prints last, as one line of JSON. */
+/** Report that every generator prints last, as one line of JSON. */
 export interface GeneratorReport {
   /** Answers in all, those of the warm-up included. */
   requests: number;

@@ -7,7 +7,7 @@ const processFile = new URL('handshakes-process.ts', import.meta.url);
 
 export interface HandshakeOptions {
   version: 'TLSv1.2' | 'TLSv1.3';
-  /** Whether each connection resumes the session of one before it. */
+  /** True if each connection resumes the session of one before it. */
   resumed: boolean;
   /** Sent in turn, one on each connection. */
   requests: readonly string[];
@@ -19,7 +19,7 @@ export interface HandshakeOptions {
   seconds: number;
 }
 
-/** What the generator's process is told. */
+/** Options passed to the generator's process. */
 export interface HandshakeProcessOptions extends HandshakeOptions {
   url: string;
   certFile: string;

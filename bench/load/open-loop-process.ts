@@ -20,7 +20,7 @@ const closedLoopTurnMs = 1;
 
 interface Prebuilt {
   bytes: Buffer;
-  /** Where its Idempotency-Key goes; -1 for none. */
+  /** Offset of its Idempotency-Key; -1 for none. */
   keyAt: number;
 }
 
@@ -123,7 +123,7 @@ class Loop {
     };
   }
 
-  /** Of the next request. */
+  /** Time at which the next request is due. */
   #dueMs(nowMs: number): number {
     return this.#intervalMs === undefined ? nowMs : this.#startMs + this.#sent * this.#intervalMs;
   }

@@ -29,13 +29,13 @@ export interface OpenLoopOptions extends LoadOptions {
   turnMs?: number;
 }
 
-/** What the generator's process is told. */
+/** Options passed to the generator's process. */
 export interface LoopProcessOptions extends Omit<LoadOptions, 'requests'> {
   /** Absent: a closed loop. */
   ratePerSecond?: number;
   requestsCount?: number;
   turnMs?: number;
-  /** Of all nodes: each has the same number of connections, as a TCP load balancer deals them out. */
+  /** URLs of all nodes: each has the same number of connections, as a TCP load balancer deals them out. */
   urls: readonly string[];
   certFile: string;
   requestFile: string;

@@ -8,7 +8,7 @@ export interface DeviceRequest {
   path: string;
   /** JSON text, ASCII. */
   body?: string;
-  /** With an Idempotency-Key, a fresh one each time it is sent. */
+  /** Adds an Idempotency-Key, a fresh one each time it is sent. */
   isKeyed?: boolean;
 }
 

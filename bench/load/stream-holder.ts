@@ -11,10 +11,10 @@ export interface Hold {
   requests: readonly string[];
 }
 
-/** What it is told, in this order: streams to open; to say what came of them. */
+/** Orders to a holder, in this order: open streams; report what came of them. */
 export type Order = { type: 'hold'; hold: Hold } | { type: 'report' };
 
-/** What it answers. */
+/** Answers of a holder. */
 export type Word =
   | { type: 'open' }
   | { type: 'report'; latenciesMicroseconds: number[]; closed: number }

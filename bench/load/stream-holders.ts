@@ -17,7 +17,7 @@ export class StreamHolders implements Disposable {
   private constructor(children: readonly ChildProcess[]) {
     this.#children = children;
     this.#ended = Promise.race(children.map(ended));
-    // Whoever waits for a word is told.
+    // The end of a holder is reported to the caller that waits for a word; here it must not count as unhandled.
     this.#ended.catch(() => {});
   }
 
@@ -38,7 +38,9 @@ export class StreamHolders implements Disposable {
     return holders;
   }
 
-  /** What was announced since the last report, in no order, and how many streams have been closed in all. */
+  /**
+   * Latencies of the announcements since the last report, in no order, and how many streams have been closed in all.
+   */
   async report(): Promise<{ latenciesMicroseconds: number[]; closed: number }> {
     const words = await this.#ask(() => ({ type: 'report' }));
     const reports = words.filter((word) => word.type === 'report');

@@ -2,7 +2,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { Channel } from '../../src/threads/relay/channel.ts';
 import { WriteRelay, type WriteRelayOptions } from '../../src/threads/relay/write-relay.ts';
 
-/** What the thread is given. */
+/** Port and options passed to the thread. */
 export interface FarEnd {
   port: MessagePort;
   options: Omit<WriteRelayOptions, 'index' | 'onWrite'>;

@@ -8,7 +8,7 @@ import { openTemporaryShard } from './temporary-shard.ts';
 
 const claimsPerTransaction = 256;
 
-/** What an Idempotency-Key adds to a request, in the front end and in the store. */
+/** Cost that an Idempotency-Key adds to a request, in the front end and in the store. */
 export async function idempotency(): Promise<Group> {
   const { environment, devices, ...opened } = await openTemporaryShard(1_000);
   const config = configWith();

@@ -4,7 +4,7 @@ import { fleetId } from '../servers/devices.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { sampleDevice } from './samples.ts';
 
-/** What the HTTP library has for us once it has found the route: the headers, one call each. */
+/** A request as the HTTP library has it for us once it has found the route: the headers, one call each. */
 export function requestWith(headers: Record<string, string>): HttpRequest {
   const entries = Object.entries(headers);
   return {

@@ -4,7 +4,7 @@ import { digestOf } from '../../src/domain/devices/new-device.ts';
 import { fleetId } from '../servers/devices.ts';
 import { payloadOf, payloadSchema } from '../servers/payload-schema.ts';
 
-/** What the whole-server benchmarks send as well. */
+/** Payload that the whole-server benchmarks send as well. */
 export const payload = Buffer.from(payloadOf(100));
 export const schemaText = JSON.stringify(payloadSchema);
 

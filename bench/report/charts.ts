@@ -16,7 +16,7 @@ function having<K extends keyof Figures>(results: readonly Result[], ...keys: K[
   );
 }
 
-/** What stands side by side: one workload under one set of conditions, whoever runs it and however durable. */
+/** Groups bars side by side: one workload under one set of conditions, whoever runs it and however durable. */
 function comparisonKey({ workload, conditions }: Result): string {
   const { durability: _, ...rest } = conditions;
   return JSON.stringify([workload, Object.entries(rest).sort()]);
@@ -99,7 +99,7 @@ export function percentileFigure(
 export interface Sweep {
   condition: 'shards' | 'devices';
   label: string;
-  /** Where there are fewer, bars say as much. */
+  /** Fewest values for a line; with fewer, bars say as much. */
   valuesMin: number;
   /** Conditions that change along with it. */
   alongside: readonly (keyof Conditions)[];

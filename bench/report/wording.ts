@@ -90,7 +90,7 @@ export function varyingConditions(results: readonly Result[]): (keyof Conditions
   return conditionKeys.filter((key) => new Set(results.map(({ conditions }) => conditions[key])).size > 1);
 }
 
-/** What holds for all of them, for the caption. */
+/** Conditions shared by all of them, for the caption. */
 export function sharedConditionsText(results: readonly Result[]): string {
   const varying = varyingConditions(results);
   const [first] = results;

@@ -8,7 +8,7 @@ export interface ActionOptions {
   name: string;
   /** JavaScript. */
   source: string;
-  /** Of the messages that run it. */
+  /** Schema of the messages that run it. */
   schema?: string;
   fleet?: string;
 }

@@ -12,7 +12,7 @@ import type { Credentials, MailServer, StartOptions, Subject } from './subject.t
 import { removeFolder, temporaryFolder } from './temporary-folder.ts';
 import type { ThreadClock, ThreadTimes } from './thread-times.ts';
 
-/** Of the program, as it is shipped. */
+/** Path of the program, as it is shipped. */
 export const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 /** The most devices that one import makes. */
@@ -21,7 +21,7 @@ const importMax = 1_000_000;
 export interface FleetpostOptions extends StartOptions {
   /** Anything else of the configuration. */
   config?: Partial<Config>;
-  /** With Node's inspector on a free port of loopback, by which its garbage is collected. */
+  /** Opens Node's inspector on a free port of loopback, by which its garbage is collected. */
   isInspected?: boolean;
 }
 
@@ -92,7 +92,7 @@ export class Fleetpost implements MailServer {
     return (JSON.parse(readFileSync(join(this.data, 'admin.json'), 'utf8')) as { token: string }).token;
   }
 
-  /** Of a server that is inspected. */
+  /** URL of the inspector, of a server started with `isInspected`. */
   get inspectorUrl(): string {
     if (this.#process === undefined) throw new Error('the server has not been started');
     return this.#process.inspectorUrl;
@@ -131,7 +131,7 @@ export class Fleetpost implements MailServer {
     await this.begin();
   }
 
-  /** With the two schemas. */
+  /** Adds a fleet with the two schemas. */
   async addFleet(id: string): Promise<void> {
     await this.admin.request('POST', '/fleets', { json: { fleet_id: id } });
     for (const [kind, name] of [

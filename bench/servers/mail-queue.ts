@@ -12,7 +12,7 @@ export interface Mail {
   payload: string;
 }
 
-/** Of one node: plain HTTP. */
+/** Address of one node: plain HTTP. */
 export interface AdminAddress {
   url: string;
   token: string;

@@ -3,7 +3,7 @@ import { fleetId } from './devices.ts';
 import type { Fleetpost } from './fleetpost.ts';
 import type { Credentials } from './subject.ts';
 
-/** Of one import: some megabytes of lines. */
+/** Devices of one import: some megabytes of lines. */
 const importedAtOnce = 50_000;
 
 export interface NamedDevice extends Credentials {

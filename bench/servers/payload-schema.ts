@@ -1,7 +1,7 @@
 export const datapointSchema = 'reading';
 export const messageSchema = 'note';
 
-/** What a datapoint and a message must match, whoever checks it. */
+/** Schema that datapoints and messages must match, whoever checks it. */
 export const payloadSchema = {
   type: 'object',
   required: ['celsius', 'sensor'],

@@ -22,15 +22,15 @@ function userToRunAs(): { uid: number; gid: number } | undefined {
   return { uid: idOf('-u'), gid: idOf('-g') };
 }
 
-/** What an answer promises that waits for a commit there: fsync and synchronous_commit are on. */
+/** Promise of an answer that waits for a commit there: fsync and synchronous_commit are on. */
 export const synchronousCommit = 'synchronous commit';
 
-/** Of the server whose socket is in that folder. */
+/** URL of the server whose socket is in that folder. */
 export function urlOf(socketFolder: string): string {
   return `postgres://postgres@/postgres?host=${encodeURIComponent(socketFolder)}`;
 }
 
-/** Of the server whose socket is in that folder. */
+/** Client for the server whose socket is in that folder. */
 export function clientOf(socketFolder: string): pg.Client {
   return new pg.Client({ host: socketFolder, user: 'postgres', database: 'postgres' });
 }
@@ -47,7 +47,7 @@ async function answersQueries(socketFolder: string): Promise<boolean> {
   }
 }
 
-/** What is missing on this machine, and how to get it. */
+/** Names what is missing on this machine, and how to get it. */
 export function missingPostgres(): string | undefined {
   if (postgresPrograms() !== undefined) return undefined;
   return `There is no PostgreSQL in ${versionsFolder}: run bench/install-peers.sh.`;

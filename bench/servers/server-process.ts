@@ -44,7 +44,7 @@ export class ServerProcess {
         throw new Error(`${file} ended with ${child.exitCode ?? child.signalCode}: ${this.#stderr.trim()}`);
       }),
     ]);
-    // Whoever does not wait for a line is told by the next request that fails.
+    // A caller that does not wait for a line learns of the end by the next request that fails.
     this.firstLine.catch(() => {});
   }
 
@@ -63,7 +63,7 @@ export class ServerProcess {
     return new ServerProcess(file, child, child.pid ?? Number.NaN);
   }
 
-  /** Where Node's inspector listens, of a process started with `--inspect`, which says so before anything else. */
+  /** URL of Node's inspector, of a process started with `--inspect`, which prints it before anything else. */
   get inspectorUrl(): string {
     const url = /^Debugger listening on (ws:\S+)$/m.exec(this.#stderr)?.[1];
     if (url === undefined) throw new Error('the process was started without --inspect');

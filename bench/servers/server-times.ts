@@ -6,7 +6,7 @@ import { type ThreadTimes, threadFigures } from './thread-times.ts';
 /** CPU time that a server has needed so far, in microseconds. */
 export interface ServerTimes {
   total: number;
-  /** Of this, its database's, where that is a server of its own. */
+  /** CPU time of its database within the total, where that is a server of its own. */
   database?: number;
   threads?: ThreadTimes;
 }
@@ -21,7 +21,7 @@ export function serverTimes(server: RunningServer): ServerTimes {
   };
 }
 
-/** What each operation between two readings needed, with nodes and database apart. */
+/** CPU time of each operation between two readings, with nodes and database apart. */
 export function cpuFigures(before: ServerTimes, after: ServerTimes, operations: number): Figures {
   const total = (after.total - before.total) / operations;
   const threads = threadFigures(before.threads, after.threads, operations);

@@ -3,7 +3,7 @@ import type { TlsFiles } from '../../src/core/config/tls.ts';
 import type { Mail } from './mail-queue.ts';
 import type { ThreadTimes } from './thread-times.ts';
 
-/** What a device shows with every request. */
+/** Credentials that a device shows with every request. */
 export interface Credentials {
   fleetId: string;
   deviceId: string;
@@ -15,7 +15,7 @@ export interface StartOptions {
   shards: number;
   /** How many devices it knows when it is ready. */
   devices: number;
-  /** What to serve with, so that all subjects of a comparison use the same; each makes its own else. */
+  /** Certificate and key to serve with, so that all subjects of a comparison use the same; each makes its own else. */
   tls?: TlsFiles;
 }
 
@@ -25,15 +25,15 @@ export interface RunningServer extends AsyncDisposable {
   readonly url: string;
   readonly certFile: string;
   readonly devices: readonly Credentials[];
-  /** Of the processes whose CPU time, with that of their children, is the server's. */
+  /** Processes whose CPU time, with that of their children, is the server's. */
   processIds(): number[];
-  /** Of these, those of its database, where that is a server of its own. */
+  /** Those of these processes that are its database's, where that is a server of its own. */
   databaseProcessIds?(): number[];
-  /** Where there are several that share the load. */
+  /** All nodes, if several share the load. */
   readonly nodes?: readonly RunningServer[];
   /** Requests answered so far by status, where the server counts them. */
   answersByStatus?(): Promise<ReadonlyMap<number, number>>;
-  /** Where it is of interest which threads the time is spent in. */
+  /** CPU time by thread, if it is of interest which threads the time is spent in. */
   threadTimes?(): ThreadTimes | undefined;
   /** Ends it and removes what it stored. */
   stop(): Promise<void>;
@@ -49,11 +49,11 @@ export interface MailServer extends RunningServer {
 export interface Subject<S extends RunningServer = RunningServer> {
   /** As the report names it. */
   readonly name: string;
-  /** What its answer to a datapoint promises. */
+  /** Durability that its answer to a datapoint promises. */
   readonly durability: string;
-  /** Of a server that answers everything alike. */
+  /** Status of a server that answers everything alike. */
   readonly constantStatus?: number;
-  /** What is missing on this machine and how to get it; undefined when it can run. */
+  /** Names what is missing on this machine and how to get it; undefined when it can run. */
   missing(): string | undefined;
   start(options: StartOptions): Promise<S>;
 }

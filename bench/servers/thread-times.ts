@@ -11,7 +11,7 @@ export interface ThreadTimes {
   others: number;
 }
 
-/** What each group needed per operation between two readings. */
+/** CPU time of each group per operation between two readings. */
 export function threadFigures(
   before: ThreadTimes | undefined,
   after: ThreadTimes | undefined,

@@ -5,7 +5,7 @@ import type { ServerProcess } from './server-process.ts';
 const pollMs = 20;
 const timeoutMs = 20_000;
 
-/** Whether a connection can be made. */
+/** Tells whether a connection can be made. */
 export function accepts(address: NetConnectOpts): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(address, () => {

@@ -20,13 +20,13 @@ import { manyActions } from './many-actions.ts';
 const shards = availableParallelism();
 const devices = 1_000;
 const connections = 16;
-/** Of messages: every run is done well before the next. */
+/** Messages a second: every run is done well before the next. */
 const ratePerSecond = 200;
 /** In hand and in the log before the runs are counted, for each second of a round. */
 const backlogPerSecond = 1_500;
 const streams = 64;
 const latencyRates = [10, 100];
-/** Of messages, for code to be compiled. */
+/** Duration of messages before the rounds, for code to be compiled. */
 const warmUpSeconds = 3;
 
 export const actions: Benchmark = {
@@ -69,7 +69,7 @@ async function startServer(actionThreads: number): Promise<Fleetpost> {
   return server;
 }
 
-/** What a message costs, whatever listens to it. */
+/** Lanes that measure the cost of a message, whatever listens to it. */
 async function requestLanes(server: Fleetpost, requests: Requests, seconds: number): Promise<Lane[]> {
   await server.admin.request('PUT', pathOf('fleets', fleetId, 'schemas', 'message', 'other'), {
     json: payloadSchema,

@@ -18,7 +18,7 @@ const connections = 16;
 const ratePerSecond = 1_000;
 /** The generator looks so often at what is due, and leaves the core to the browser in between. */
 const turnMs = 10;
-/** Of the load, before the first round. */
+/** Duration of the load before the first round. */
 const warmUpSeconds = 1;
 
 type Row = Omit<Result, 'benchmark'>;

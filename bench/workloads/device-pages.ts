@@ -18,7 +18,7 @@ const tag = 'canary';
 /** One for all pages: with another filter a cursor is refused. */
 const startedAt = new Date().toISOString();
 
-/** What a list asks for; `at` is drawn from all of the fleet. */
+/** Lists to ask for; `at` is drawn from all of the fleet. */
 const lists = [
   { workload: 'any page of all', query: (at: Position) => ({ after: at.cursor }), isWalked: false },
   {

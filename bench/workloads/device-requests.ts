@@ -9,7 +9,7 @@ export interface Workload {
   request: DeviceRequest;
   /** That every answer must have. */
   status: number;
-  /** Whether the answer promises that something is stored. */
+  /** True if the answer promises that something is stored. */
   isDurable: boolean;
   /** A mail waits in every mailbox. */
   hasMail: boolean;

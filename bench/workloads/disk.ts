@@ -11,7 +11,7 @@ const devices = 1_000;
 /** The busier the server, the more datapoints share a batch. */
 const connectionCounts = [1, 64, 256];
 
-/** What a file takes up on disk counts, not its length: LMDB may leave holes. */
+/** Sums the blocks that files take up on disk, not their lengths: LMDB may leave holes. */
 function bytesOnDisk(folder: string): number {
   let bytes = 0;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

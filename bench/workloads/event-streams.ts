@@ -16,7 +16,7 @@ const streamsWanted = 15_000;
 const descriptorsSpared = 500;
 const ratePerSecond = 1_000;
 const payload = Buffer.from('{"seconds":30}');
-/** Of mail, for code to be compiled. */
+/** Duration of mail before the rounds, for code to be compiled. */
 const warmUpSeconds = 4;
 
 /** How many files a process may have open here; Node raises its own limit that far by itself. */

@@ -21,7 +21,7 @@ const connections = 64;
 const shards = availableParallelism();
 /** Requests of one measurement, each of a device drawn from the whole fleet: more than are answered. */
 const requestsPerSecond = 60_000;
-/** Of datapoints, before the process is killed in the midst of them. */
+/** Duration of datapoints before the process is killed in the midst of them. */
 const loadMs = 1_200;
 
 export const fleetSize: Benchmark = {

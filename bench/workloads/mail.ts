@@ -15,7 +15,7 @@ import { removeFolder } from '../servers/temporary-folder.ts';
 import { getNext, payload, payloadBytes } from './device-requests.ts';
 import { devices } from './target.ts';
 
-/** What devices do with every mail, one request after the other. */
+/** Requests that devices make for every mail, one after the other. */
 export interface MailWorkload {
   name: string;
   about: string;

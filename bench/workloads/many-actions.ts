@@ -13,10 +13,10 @@ const shards = availableParallelism();
 const devices = 100;
 const actionThreads = 2;
 const counts = [8, 16, 64];
-/** Of all actions together. */
+/** Runs of all actions together. */
 const runsPerSecond = 640;
 
-/** What a run costs when several actions take turns on a thread, each of which is to be ready there. */
+/** Cost of a run when several actions take turns on a thread, each of which is to be ready there. */
 export async function manyActions(options: BenchmarkOptions): Promise<Omit<Result, 'benchmark'>[]> {
   const config = { actionThreads, actionRunsPerSecondMax: 1_000_000, mailboxMailsMax: 65_535 };
   const server = await Fleetpost.start({ shards, devices, config });

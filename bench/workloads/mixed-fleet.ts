@@ -13,7 +13,7 @@ const shards = availableParallelism();
 const connections = 256;
 const heartbeatSeconds = 60;
 const datapointSeconds = 10;
-/** Of each device: it is fetched, and acknowledged a moment later. */
+/** Interval of mail for each device: it is fetched, and acknowledged a moment later. */
 const mailSeconds = 600;
 /** The answer to the one is there when the other is sent. */
 const ackDelaySeconds = 0.5;
@@ -27,7 +27,7 @@ interface Due {
   text: string;
 }
 
-/** What the fleet sends in so many seconds, each device at times of its own. */
+/** Requests that the fleet sends in so many seconds, each device at times of its own. */
 async function fleetRequests(server: Fleetpost, seconds: number): Promise<string[]> {
   const due: Due[] = [];
   const { devices } = server;
@@ -84,7 +84,7 @@ export const mixedFleet: Benchmark = {
   },
 };
 
-/** Of what the generator reaches in a closed loop: at more it would measure itself. */
+/** Half of the rate that the generator reaches in a closed loop: at more it would measure itself. */
 async function halfOfHighestRate(server: Fleetpost, seconds: number): Promise<number> {
   const requests = writeRequests(server.devices.map((device) => requestText(device, datapoint.request)));
   const load = { requests, statuses: [datapoint.status], connections, seconds };

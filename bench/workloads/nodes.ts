@@ -28,11 +28,11 @@ const headAndAck: MailWorkload = {
 const mailConnections = 64;
 /** A round is over when its mail is: all of its devices have the same number. */
 const mailsPerSecond = 3_000;
-/** Of the generator: the server is warm. */
+/** Warm-up of the generator alone: the server is warm already. */
 const mailWarmUpSeconds = 0.1;
 /**
- * Of each node, before anything is measured: until its code is compiled it needs twice the CPU, and of two nodes
- * each gets half of what one gets.
+ * Requests to each node before anything is measured: until its code is compiled it needs twice the CPU, and of two
+ * nodes each gets half of what one gets.
  */
 const warmUpRequests = 20_000;
 const warmUpMails = 15 * devices;
@@ -44,7 +44,7 @@ const streamWarmUpSeconds = 2;
 const secondsMax = 600;
 
 type StartedHere = Started<MailServer>;
-/** What is measured of one subject, in an order that is the same for all. */
+/** Measurements of one subject, in an order that is the same for all. */
 type LanesOf = (started: StartedHere, options: BenchmarkOptions) => Promise<Lane[]>;
 
 const wanted: readonly { subject: Subject<MailServer>; shards: number }[] = [

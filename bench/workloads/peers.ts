@@ -40,7 +40,7 @@ export const peers: Benchmark = {
           lanes.push(own, ...others.map((lane) => ({ ...lane, compareWith })));
         }
       }
-      // Until its code is compiled, a server needs up to three times the CPU; the slowest gets the fewest requests.
+      // A server needs up to three times the CPU until its code is compiled; the slowest gets the fewest requests.
       options.progress('warming up');
       for (const lane of lanes) await lane.measure();
       return interleave(lanes, options);

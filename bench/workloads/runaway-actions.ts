@@ -23,14 +23,14 @@ const streams = 20;
 
 const otherFleet = 'RUNAWAY1';
 const otherDevices = 100;
-/** Of the other fleet: more than its runs can keep up with. */
+/** Messages of the other fleet: more than its runs can keep up with. */
 const otherMessagesPerSecond = 20;
 /** From its first message until there are runs all the time. */
 const settleMs = 1_000;
 /** Enough for any round. */
 const otherSeconds = 100_000;
 
-/** What goes wrong in the other fleet. */
+/** Faulty actions of the other fleet. */
 const runaways: readonly { name: string; source: string }[] = [
   { name: 'an endless loop', source: 'export default () => { for (;;); };' },
   {

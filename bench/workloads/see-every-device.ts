@@ -8,7 +8,7 @@ import { heartbeat } from './device-requests.ts';
 const connections = 64;
 /** Some, so that nearly every worker has seen it. */
 const sightsPerDevice = 3;
-/** What any machine manages. */
+/** Rate that any machine manages. */
 const sightsPerSecond = 20_000;
 
 /** Heartbeats of all devices: what the server then knows of them is what it knows after a day of service. */

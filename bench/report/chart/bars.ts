@@ -7,11 +7,11 @@ import type { Subjects } from './subjects.ts';
 export interface Bar {
   subject: string;
   value: number;
-  /** Behind the value: '0.97 × nginx'. */
+  /** Text after the value: '0.97 × nginx'. */
   note?: string | undefined;
 }
 
-/** What is compared with each other. */
+/** Bars that are compared with each other. */
 export interface BarGroup {
   label: string;
   /** Under the label, in smaller letters. */

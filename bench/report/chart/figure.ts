@@ -5,7 +5,7 @@ export const chartWidth = 960;
 
 export interface Figure {
   title: string;
-  /** What holds for all of it, and how it is to be read. */
+  /** Conditions that hold for all of it, and how it is to be read. */
   caption: string;
   height: number;
   drawing: Markup;

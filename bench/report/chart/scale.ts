@@ -1,4 +1,4 @@
-/** Where a value lies on an axis, and what is written under the axis. */
+/** Maps a value to its position on an axis, with the values to write under the axis. */
 export interface Scale {
   at(value: number): number;
   ticks: readonly number[];

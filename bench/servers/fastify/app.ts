@@ -7,7 +7,7 @@ import { datapointSchema, payloadSchema } from '../payload-schema.ts';
 
 export type KeyOutcome = 'stored' | 'replayed' | 'reused';
 
-/** What the app keeps elsewhere. A device is named by fleet id and device id in one. */
+/** Storage that the app keeps elsewhere. A device is named by fleet id and device id in one. */
 export interface Store {
   /** SHA-256 of the secret; undefined for a device that there is not. */
   digest(device: string): Promise<Buffer | undefined>;
@@ -19,7 +19,7 @@ export interface Store {
   noteSeen(lastSeenMs: ReadonlyMap<string, number>): Promise<void>;
 }
 
-/** What a server process is told at its start. */
+/** Options passed to a server process at its start. */
 export interface AppOptions {
   port: number;
   tls: TlsFiles;

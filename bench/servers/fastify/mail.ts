@@ -25,7 +25,7 @@ export interface AdminOptions {
   token: string;
 }
 
-/** What a device asks of its mailbox. */
+/** Adds the routes by which a device works on its mailbox. */
 export function addMailRoutes(
   app: FastifyInstance,
   mails: MailStore,

@@ -3,7 +3,7 @@ import { type AppOptions, type KeyOutcome, type Store, serveApp } from './app.ts
 import { type AdminOptions, addMailRoutes, type MailStore, type QueuedMail, serveAdmin } from './mail.ts';
 
 const options = JSON.parse(process.argv[2] ?? '') as AppOptions & { admin: AdminOptions };
-/** Of 8, 16 and 32 the median was least with it, on two cores; rounds differed by more than these did. */
+/** Least median of 8, 16 and 32, on two cores; rounds differed by more than these did. */
 const connections = 16;
 const pool = new pg.Pool({ host: options.socket, user: 'postgres', database: 'postgres', max: connections });
 
