@@ -13,13 +13,13 @@ export interface Signal {
   deadLetters: number;
 }
 
-/** What became of signals, held against what was sent, whenever no action has anything left to do. */
+/** Checks the outcome of signals against what was sent, whenever no action has anything left to do. */
 export class ActionLedger {
   readonly #findings: Findings;
   readonly #open = new Map<string, Signal>();
   /** Every signal that was ever sent and looked for, and whether it was run for. */
   readonly #closed = new Map<string, boolean>();
-  /** By receiver and sensor. */
+  /** Last sequence number by receiver and sensor. */
   readonly #lastSequence = new Map<string, number>();
   #runs = 0;
 
@@ -59,7 +59,10 @@ export class ActionLedger {
     } else signal.deadLetters += 1;
   }
 
-  /** With everything counted in that arrived or became a dead letter, and how many runs the action has counted itself. */
+  /**
+   * Closes all signals once every arrival and dead letter is counted in; `counted`: runs that the action has counted
+   * itself.
+   */
   check(counted: number): void {
     for (const signal of this.#open.values()) this.#close(signal);
     this.#open.clear();

@@ -10,7 +10,7 @@ export interface Answer {
   text: string;
 }
 
-/** What real clients would send, over HTTPS and, as an operator, to the admin API. */
+/** Sends what real clients would, over HTTPS and, as an operator, to the admin API. */
 export interface Requester {
   device(
     device: TestDevice,

@@ -2,7 +2,7 @@ import type { DatabaseCluster } from '../harness/database-cluster.ts';
 import type { Random } from './random.ts';
 import type { StormNode } from './storm-node.ts';
 
-/** What can be broken. */
+/** Parts that can be broken. */
 export interface Ground {
   clusters: readonly DatabaseCluster[];
   nodes: readonly StormNode[];

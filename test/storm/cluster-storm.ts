@@ -163,7 +163,7 @@ export class ClusterStorm {
     while (this.#isLoaded) await act();
   }
 
-  /** With nobody at work: what devices and operators see, and the logs themselves. */
+  /** Checks, with nobody at work, what devices and operators see, and the logs themselves. */
   async #check(): Promise<void> {
     const { findings, nodes } = this;
     const client = new PatientClient(this.#client);

@@ -1,4 +1,4 @@
-/** What a storm counted, and what it found wrong. */
+/** Counts of a storm, and the violations that it found. */
 export class Findings {
   readonly #counts = new Map<string, number>();
   readonly violations: string[] = [];

@@ -10,7 +10,7 @@ const { values } = parseArgs({
     for: { type: 'string', default: '10m' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     on: { type: 'string', default: 'lmdb,postgres' },
-    /** Of the command, for instance `--speed 2`. */
+    /** Further arguments of the command, for instance `--speed 2`. */
     more: { type: 'string', default: '' },
   },
 });

@@ -62,7 +62,7 @@ function parse(trace: string): SystemCall[] {
   return calls;
 }
 
-/** What is missing before the answer, or undefined if nothing is. */
+/** Finds the step missing before the answer, or undefined if nothing is. */
 function missing(before: readonly SystemCall[], answer: SystemCall, isSynchronous: (fd: number) => boolean) {
   const done = before.filter(({ endedAt, result }) => endedAt <= answer.startedAt && result >= 0);
   const isWrite = ({ name, path }: SystemCall): boolean => name.includes('write') && path.endsWith('.mdb');

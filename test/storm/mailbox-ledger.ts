@@ -27,8 +27,8 @@ export interface ListedMail {
 const settledMax = 32;
 
 /**
- * What a mailbox must hold. Several clients may work on it at once: then the order of two mails is known where
- * the one was answered before the other was sent, and with one client it always is.
+ * Expected content of a mailbox. Several clients may work on it at once: then the order of two mails is known where the
+ * one was answered before the other was sent, and with one client it always is.
  */
 export class MailboxLedger {
   readonly deviceId: string;
@@ -70,12 +70,12 @@ export class MailboxLedger {
     return [...this.waiting.values()].filter(({ open }) => open === undefined);
   }
 
-  /** Whether nobody knows of some mail what became of it, so that neither size nor head is known. */
+  /** True if the outcome of some mail is unknown, so that neither size nor head is known. */
   get isInDoubt(): boolean {
     return this.idle().length < this.waiting.size;
   }
 
-  /** Whether a settlement that is in doubt may be so old that the device is not told any more of it (D15). */
+  /** Tells whether a settlement that is in doubt may be so old that the device is not told any more of it (D15). */
   mayBeForgotten({ open }: LedgerMail): boolean {
     // Half of them: those in doubt are remembered there as well.
     const old = this.settled[settledMax / 2 - 1];

@@ -17,7 +17,7 @@ export interface SentRecord {
   state: 'unanswered' | 'answered' | 'refused';
   /** Sent again later with its key, or perhaps done later than it was refused; and so out of its order. */
   isRepeated: boolean;
-  /** Whether it was found in the log. */
+  /** True once it was found in the log. */
   isStored: boolean;
 }
 
@@ -28,7 +28,7 @@ export class RecordLedger {
   readonly #stored = new Set<string>();
   readonly #notStored = new Set<string>();
   readonly #lastOfSender = new Map<string, number>();
-  /** Where the last look at each shard's log ended. */
+  /** Position in each shard's log where the last look ended. */
   readonly #positions: number[] = [];
 
   constructor(findings: Findings) {
@@ -67,7 +67,7 @@ export class RecordLedger {
       findings.count('records read back from the log');
       findings.expect(stored.position === position, () => `the log of shard ${shard} skips a position`);
       position = stored.position + 1;
-      // What becomes of mail, between what devices sent.
+      // Receipts about mail lie between what devices sent.
       if (stored.kind === 'receipt') continue;
       const payload = stored.payload.toString('utf8');
       const sent = this.#expectSent(payload);

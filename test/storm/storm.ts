@@ -23,7 +23,7 @@ export interface StormOptions {
   /** How long the load of a round lasts at least, and at most. */
   loadMsMin: number;
   loadMsMax: number;
-  /** Whether the log is read after each end, before its retention takes anything from it. */
+  /** Reads the log after each end, before its retention takes anything from it. */
   looksEachTime?: boolean;
   /** Called under full load, just before its end. */
   beforeEnd?(server: TestServer): void;
@@ -133,7 +133,7 @@ export class Storm {
     return [...sensors, ...others];
   }
 
-  /** Until the server is gone. */
+  /** Repeats `act` until the server is gone. */
   async #run(act: () => Promise<void>): Promise<void> {
     try {
       for (;;) {

@@ -31,7 +31,10 @@ export class StreamWatch {
   readonly #seenMs = new Map<string, number>();
   /** Those whose acknowledgement was answered. */
   readonly #acknowledged = new Set<string>();
-  /** With those whose acknowledgement was done and not answered: another mail is the head. */
+  /**
+   * Ids of mails that have left the mailbox, also where the acknowledgement was done and not answered: another mail is
+   * the head.
+   */
   readonly #gone = new Set<string>();
   readonly #running: Promise<void>[];
   #stream = 0;
@@ -69,7 +72,7 @@ export class StreamWatch {
     this.#isSending = isSending;
   }
 
-  /** What is announced while something is broken says nothing of how fast it is. */
+  /** Notes whether all is calm: an announcement while something is broken says nothing of how fast it is. */
   calm(isCalm: boolean): void {
     this.#isCalm = isCalm;
   }
@@ -114,7 +117,7 @@ export class StreamWatch {
     }
   }
 
-  /** Until it ends. */
+  /** Reads the stream until it ends. */
   async #read({ url, ca }: { url: string; ca: string }): Promise<void> {
     const agent = new Agent({ connect: { ca }, bodyTimeout: silenceMsMax, headersTimeout: silenceMsMax });
     this.#cut = () => void agent.destroy();

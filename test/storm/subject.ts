@@ -15,9 +15,11 @@ const repeatableMsMax = 60_000;
 export class Subject {
   readonly device: TestDevice;
   readonly mailbox: MailboxLedger;
-  /** Whether one client alone works on the mailbox, so that every answer is known beforehand. */
+  /** True if one client alone works on the mailbox, so that every answer is known beforehand. */
   readonly isExclusive: boolean;
-  /** Whether what is refused was not done. Where a database is asked, it may have done it all the same, also later. */
+  /**
+   * True if a refused request was not done. Where a database is asked, it may have been done all the same, also later.
+   */
   readonly #isRefusalFinal: boolean;
   readonly #records: RecordLedger;
   readonly #findings: Findings;
@@ -182,7 +184,10 @@ export class Subject {
     this.#findings.count('answered key repeated: a replay');
   }
 
-  /** What a device does that knows of no answer, perhaps while the first request is still being done. */
+  /**
+   * Sends a doubted record again, as a device does that knows of no answer, perhaps while the first request is still
+   * being done.
+   */
   async #retry(client: Requester): Promise<void> {
     const record = this.#doubtedKeyed.shift();
     if (record === undefined) return;
@@ -208,7 +213,7 @@ export class Subject {
     if (record.key !== undefined && !isOld) this.#doubtedKeyed.push(record);
   }
 
-  /** Whether size and head of the mailbox are known. */
+  /** True if size and head of the mailbox are known. */
   get #isKnown(): boolean {
     return this.isExclusive && !this.mailbox.isInDoubt;
   }
