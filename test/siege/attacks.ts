@@ -5,12 +5,12 @@ import type { TestDevice } from '../harness/device.ts';
 import { requestText } from '../harness/raw.ts';
 import { datapoint, datapointHead, pause } from '../harness/vitals.ts';
 
-/** What an attacker knows of a server. */
+/** Facts that an attacker knows of a server. */
 export interface Target {
   port: number;
   adminPort: number;
   ca: string;
-  /** Of one fleet, for attacks at the admin API. */
+  /** Token of one fleet, for attacks at the admin API. */
   token?: string;
   fleetId?: string;
 }

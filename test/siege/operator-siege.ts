@@ -7,7 +7,9 @@ import { metric, until } from '../harness/vitals.ts';
 import type { Attack } from './attacks.ts';
 import { startAttacker } from './siege.ts';
 
-/** What another fleet sees while one has its way: its requests at the admin API, and its devices' new connections. */
+/**
+ * Latencies of another fleet while one has its way: its requests at the admin API, and its devices' new connections.
+ */
 export interface Seen {
   admin: Latencies;
   fresh: Latencies;
@@ -88,7 +90,7 @@ async function witness(
   }
 }
 
-/** What another fleet sees under each attack at the admin API, and just before it. */
+/** Measures another fleet under each attack at the admin API, and just before it. */
 export async function operatorSiege(
   attacks: readonly Attack[],
   { devices, seconds }: { devices: number; seconds: number },
@@ -107,7 +109,7 @@ export async function operatorSiege(
   await as(server, hostileToken, 'POST', path, { count: devices, tags: ['made'] });
   const results: OperatorSiegeResult[] = [];
   for (const { name } of attacks) {
-    // What was under way goes on though its client is gone.
+    // Requests under way go on though their client is gone.
     await until(async () => (await metric(server, 'fleetpost_admin_requests_under_way'))[0] === 0, 60_000);
     const before = await witness(device, otherToken, seconds, async () => () => {});
     const during = await witness(device, otherToken, seconds, async () => {

@@ -14,12 +14,12 @@ const witnesses = 4;
 export interface SiegeResult extends Witnessed {
   name: string;
   grownMebibytes: number;
-  /** Of one core, by all threads of the server. */
+  /** CPU use in percent of one core, by all threads of the server. */
   cpuPercent: number;
 }
 
 /**
- * What devices that behave well see while one group of attacks after another goes on, and before the first of them. All
+ * Measures devices that behave well while one group of attacks after another goes on, and before the first of them. All
  * live in one shard where there is one.
  * @throws Error when the server logs anything or ends, or a witness is not answered 201.
  */

@@ -25,7 +25,7 @@ function asked(
   return requestText(method, `/admin/v1/fleets/${fleetId}${path}`, headers, body);
 }
 
-/** With a token of one fleet, at the admin API: each asks again as soon as it is answered. */
+/** Attacks at the admin API with a token of one fleet: each asks again as soon as it is answered. */
 export const tokenAttacks: readonly Attack[] = [
   {
     name: 'checks of large schemas, 60 connections',
