@@ -18,7 +18,7 @@ import {
 import { applyEdits, type Conversation, conversations, type Edit, piecesOf } from './mutations.ts';
 
 const burstSize = 24;
-/** What the process may grow by, once it is warm. */
+/** Growth of the process's memory that is allowed once it is warm. */
 const growthMebibytesMax = 96;
 const spareFiles = 16;
 /** How long a conversation listens behind its last byte. */
@@ -33,7 +33,7 @@ export interface FuzzReport {
   bursts: number;
   conversations: number;
   answers: Record<string, number>;
-  /** Of the well-behaved device, one after each burst. */
+  /** Slowest heartbeat of the well-behaved device, one after each burst. */
   heartbeatMsMax: number;
   grownMebibytes: number;
   recordsStored: number;
