@@ -7,7 +7,7 @@ import { afterAll, afterEach, expect } from 'vitest';
  */
 interface Answers {
   fetch: typeof fetch;
-  /** Of the first server that was asked; all are of the same build. */
+  /** Operations in the document of the first server that was asked; all are of the same build. */
   operations?: Promise<Operation[]>;
   pending: Promise<void>[];
   untrue: Set<string>;
@@ -42,7 +42,7 @@ function watch(made: Answers): Answers {
 async function check(made: Answers, method: string, origin: string, path: string, response: Response) {
   const { status, headers } = response;
   const [type = ''] = (headers.get('content-type') ?? '').split(';', 1);
-  // What ends early is a matter of the test.
+  // A body that ends early is a matter of the test.
   const text =
     type === 'application/json'
       ? await response

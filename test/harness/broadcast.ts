@@ -67,7 +67,7 @@ export async function importDevices(fleet: TestFleet, body: object): Promise<str
   return lines.map((line) => line.split(',')[1] ?? '').sort();
 }
 
-/** Of each device of the fleet, how many mails wait for it. */
+/** Counts the mails that wait for each device of the fleet. */
 export async function mailboxSizes(fleet: TestFleet): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
   let after: string | null = '';

@@ -26,7 +26,7 @@ export function launchBrowser(): Promise<Browser> {
 export interface ConsoleOptions {
   /** Path below /console/, or of a fleet's screen. */
   place?: string;
-  /** Of the token that the session is of; absent: the bootstrap token. */
+  /** Token that the session belongs to; absent: the bootstrap token. */
   token?: string;
 }
 
@@ -35,7 +35,7 @@ export class ConsolePage implements AsyncDisposable {
   readonly page: Page;
   readonly #context: BrowserContext;
   readonly #origin: string;
-  /** What a page of ours never does: errors, violations of its policy, requests to others. */
+  /** Faults that no page of ours may have: errors, violations of its policy, requests to others. */
   readonly faults: string[] = [];
 
   private constructor(context: BrowserContext, page: Page, origin: string) {

@@ -27,7 +27,7 @@ export interface ConsoleFleet {
   /** Has one of each state, mail and a device whose secret is known. */
   pump: TestDevice;
   hostile: TestDevice;
-  /** Of a mail that the pump fetches and never answers. */
+  /** Id of a mail that the pump fetches and never answers. */
   mailId: string;
 }
 
@@ -58,7 +58,7 @@ export async function createConsoleFleet(server: TestServer): Promise<ConsoleFle
   await Promise.all(lamps);
   await server.admin('PATCH', off.adminPath, { enabled: false });
   for (const celsius of [20.5, 21, 21.25]) await pump.request('POST', '/v1/datapoint/reading', { celsius });
-  // What it is stuck with: refused again and again by the schema.
+  // The schema refuses this reading again and again: the pump is stuck with it.
   await fleet.putSchema('datapoint', 'flow', {
     type: 'object',
     properties: { litres: { type: 'number' } },

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { fleetpost } from './command.ts';
 import { createDatabase } from './postgres.ts';
 
-/** Of one kind of record, as `fleetpost copy --json` tells it. */
+/** Count and digest of one kind of record, as `fleetpost copy --json` reports them. */
 export interface CopiedKind {
   kind: string;
   records: number;

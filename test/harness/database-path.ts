@@ -44,7 +44,7 @@ export class RelayPath implements DatabasePath {
     this.#process.stdin?.write(`${JSON.stringify(target)}\n`);
   }
 
-  /** What is open stays open and carries nothing any more, as where a machine on the way was exchanged. */
+  /** Leaves open connections open but carrying nothing any more, as where a machine on the way was exchanged. */
   strand(): void {
     this.#process.stdin?.write('null\n');
   }

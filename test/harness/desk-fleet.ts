@@ -5,7 +5,7 @@ import { Receiver } from './receiver.ts';
 import type { TestServer } from './server.ts';
 import { until } from './vitals.ts';
 
-/** Of a server whose desk is looked at: slow enough that a broadcast is seen on its way. */
+/** Config of a server whose desk is looked at: slow enough that a broadcast is seen on its way. */
 export const deskConfig = {
   activityFlushSeconds: 1,
   broadcastMailsPerSecondMax: 20,

@@ -81,7 +81,7 @@ export class TestDevice {
     return { 'X-Fleet-ID': this.fleetId, 'X-Device-ID': this.deviceId, 'X-Device-Secret': this.secret };
   }
 
-  /** Where the admin API has this device. */
+  /** Path of this device in the admin API. */
   get adminPath(): string {
     return `/fleets/${this.fleetId}/devices/${this.deviceId}`;
   }

@@ -18,9 +18,9 @@ export interface FullFolder {
   /** One of them is disabled, and the secret of one is being replaced. */
   devices: TestDevice[];
   disabled: TestDevice;
-  /** Of records that the consumer `billing` has acknowledged. */
+  /** Ids of records that the consumer `billing` has acknowledged. */
   acknowledged: Set<string>;
-  /** Of runs of the action `relay`. */
+  /** Dead letters of the action `relay`. */
   deadLetters: number;
 }
 
@@ -102,7 +102,7 @@ export async function fillFolder(data: string, shards: number): Promise<FullFold
     await ask('POST', `${at}/consumers/billing/acknowledge`, { batch_id });
     for (const { record_id } of records) acknowledged.add(record_id);
   }
-  // What is still in memory is written by an orderly end.
+  // An orderly end writes what is still in memory.
   await server.stop();
   await fillShards(server.report);
   await markBroadcast(server.report);

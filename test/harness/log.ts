@@ -14,7 +14,7 @@ export interface StoredRecord {
   payload: string;
 }
 
-/** What a log has of a record. */
+/** Fields of a record in a log. */
 export interface LoggedRecord {
   position: number;
   kind: string;

@@ -1,8 +1,8 @@
 import { nkeys } from '@nats-io/transport-node';
 
-/** What a server needs to know of an operator, and the text of the credentials file of a user whom that one trusts. */
+/** Server settings that make it trust an operator, and the text of the credentials file of a user of that operator. */
 export interface TrustedUser {
-  /** Of the server's configuration file. */
+  /** Lines of the server's configuration file. */
   lines: readonly string[];
   creds: string;
 }
@@ -54,7 +54,7 @@ export function trustUser(): TrustedUser {
   };
 }
 
-/** What `issuer` says of `subject`, as a token (JWT) of NATS. */
+/** Signs the claims of `issuer` about `subject`, as a token (JWT) of NATS. */
 function signed(issuer: Keys, subject: Keys, claims: object): string {
   const encode = (value: object | Uint8Array): string =>
     Buffer.from(value instanceof Uint8Array ? value : JSON.stringify(value)).toString('base64url');

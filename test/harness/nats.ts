@@ -15,7 +15,7 @@ export interface KeptMessage {
 
 /** Whom a server lets in, and what it shows of itself. */
 export interface NatsSettings {
-  /** Of its configuration file, in which `FOLDER` stands for the one that `files` are in. */
+  /** Lines of its configuration file, in which `FOLDER` stands for the one that `files` are in. */
   lines: readonly string[];
   files: Record<string, string>;
   /** How the tests themselves get in. */
@@ -45,7 +45,7 @@ export class NatsServer implements AsyncDisposable {
     writeFileSync(this.#configFile, [...own, ...lines].join('\n').replaceAll('FOLDER', this.#folder));
   }
 
-  /** With a token, unless the settings say otherwise. */
+  /** Starts a server that asks for a token, unless the settings say otherwise. */
   static async start(settings = byToken): Promise<NatsServer> {
     const server = new NatsServer(await freePort(), settings);
     await server.run();
@@ -61,7 +61,7 @@ export class NatsServer implements AsyncDisposable {
   }
 
   async run(): Promise<void> {
-    // Where Debian has it, which not every user looks for commands in.
+    // Debian has it in /usr/sbin, which is not in the PATH of every user.
     const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
     const child = spawn('nats-server', ['-c', this.#configFile], {
       env,

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
 
-/** Of 10.177.N.0/30, which nobody else is likely to use: N is what the process makes of its own id. */
+/**
+ * Number N of the next network 10.177.N.0/30, which nobody else is likely to use: it comes from the process's own id.
+ */
 let made = process.pid % 200;
 
 function ip(...args: string[]): void {

@@ -8,11 +8,11 @@ import { createStore, TestServer } from './server.ts';
 export interface Nodes {
   first: TestServer;
   second: TestServer;
-  /** Of the databases. */
+  /** URLs of the databases. */
   urls: readonly string[];
 }
 
-/** Of open event streams, on whatever nodes. */
+/** Limit of open event streams of a device, on whatever nodes. */
 export const streamsPerDeviceMax = 3;
 /** Records of an action that are taken from the logs at once. */
 export const actionQueueMax = 10;

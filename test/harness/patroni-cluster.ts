@@ -74,7 +74,7 @@ export class PatroniCluster implements DatabaseCluster {
     return ask<T>((await this.#primary()).port, text);
   }
 
-  /** With its patroni, so that the other takes over when its lease has run out. */
+  /** Kills the primary and its patroni, so that the other takes over when its lease has run out. */
   async failOver(): Promise<void> {
     (await this.#primary()).kill();
     this.thaw();

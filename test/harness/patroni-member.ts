@@ -6,7 +6,7 @@ import type { Candidate } from './haproxy-path.ts';
 import { account, installedProgram, owner } from './postgres-program.ts';
 import { freezeTree, killTree, thawTree } from './process-tree.ts';
 
-/** What patroni is told; the rest is as it comes: a lost primary is given up after 30 s. */
+/** Settings for patroni; the rest are its defaults: a lost primary is given up after 30 s. */
 function configuration(member: Candidate, folder: string, etcdPort: number): object {
   return {
     scope: 'fleetpost',
@@ -96,7 +96,7 @@ export class PatroniMember implements Candidate {
     }
   }
 
-  /** Whether one that runs may be promoted without a loss, by what patroni has noted of it. */
+  /** Tells whether a standby that runs may be promoted without a loss, by what patroni has noted of it. */
   async hasSynchronousStandby(): Promise<boolean> {
     const signal = AbortSignal.timeout(2_000);
     const answer = await fetch(`http://127.0.0.1:${this.restPort}/cluster`, { signal });

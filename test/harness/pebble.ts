@@ -17,7 +17,7 @@ import { until } from './vitals.ts';
 export class Pebble implements AsyncDisposable {
   /** Authority of the directory's own certificate. */
   readonly caFile: string;
-  /** Where it looks for the answers of challenges. */
+  /** Port on which it looks for the answers of challenges. */
   readonly challengePort: number;
   readonly #folder: string;
   readonly #port: number;

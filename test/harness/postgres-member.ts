@@ -32,7 +32,7 @@ export async function ask<T>(port: number, text: string, database = owner): Prom
     connectionTimeoutMillis: 5_000,
     query_timeout: patienceMs,
   });
-  // Of an end that comes in between.
+  // The connection may end in between; without a listener that error would be thrown.
   client.on('error', () => {});
   await client.connect();
   try {
@@ -87,7 +87,7 @@ export class PostgresMember {
     appendFileSync(join(this.#data, 'pg_hba.conf'), 'host all all samenet trust\n');
   }
 
-  /** What the other has, anew. */
+  /** Copies the primary's data anew. */
   copy(primary: PostgresMember): void {
     rmSync(this.#data, { recursive: true, force: true });
     runProgram(installedProgram('pg_basebackup'), [
@@ -96,7 +96,7 @@ export class PostgresMember {
     ]);
   }
 
-  /** What it has written and the other has not goes. @throws where it cannot be undone */
+  /** Undoes what it has written and the other has not. @throws where it cannot be undone */
   rewind(primary: PostgresMember): void {
     const source = `host=127.0.0.1 port=${primary.port} user=${owner} dbname=${owner}`;
     runProgram(installedProgram('pg_rewind'), ['-D', this.#data, `--source-server=${source}`]);

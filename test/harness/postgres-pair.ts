@@ -6,7 +6,7 @@ import { NetworkNamespace } from './network-namespace.ts';
 import { PostgresMember, patiently } from './postgres-member.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** What the pair is made of. */
+/** Options of the pair. */
 export interface PairOptions {
   /** Nodes that have a network of their own, with a cable that can be pulled; needs root. */
   networks?: number;

@@ -41,7 +41,7 @@ async function create(folder: string, template: string, name = newName()): Promi
   return urlOf(folder, name);
 }
 
-/** Of the server that runs for as long as the tests of all files do: see contract/postgres-setup.ts. */
+/** Folder of the server that runs for as long as the tests of all files do: see contract/postgres-setup.ts. */
 const sharedFolder = (): string => process.env.POSTGRES_FOLDER ?? '';
 
 /** Answers the URL of a new, empty database on the server that tests share. */
@@ -54,12 +54,12 @@ export function createMigrated(): Promise<string> {
   return create(sharedFolder(), migratedTemplate);
 }
 
-/** Where a node has served and ended: the next one is there sooner. */
+/** Creates a database in which a node has served and ended: the next one is there sooner. */
 export function createServed(): Promise<string> {
   return create(sharedFolder(), servedTemplate);
 }
 
-/** Of one on the server that tests share: hundreds of them would fill the memory that they are in. */
+/** Drops a database of the server that tests share: hundreds of them would fill the memory that they are in. */
 export async function dropDatabase(url: string): Promise<void> {
   const [, name] = /@\/(\w+)/.exec(url) ?? [];
   await run(sharedFolder(), [`DROP DATABASE ${name} WITH (FORCE)`]);
@@ -70,10 +70,10 @@ export async function dropDatabase(url: string): Promise<void> {
  * tests kill are processes, and the kernel keeps what those wrote.
  */
 export class Postgres {
-  /** Of its data, and of its socket. */
+  /** Folder of its data, and of its socket. */
   readonly folder: string;
   readonly #settings: readonly string[];
-  /** Of TCP, which takes `listen_addresses`; the socket is named by it. */
+  /** TCP port, which takes `listen_addresses`; the socket is named by it. */
   readonly #port: number;
   #process: ReturnType<typeof spawn> | undefined;
 
@@ -94,7 +94,7 @@ export class Postgres {
     return postgres;
   }
 
-  /** What clients connect to. */
+  /** Path of the socket that clients connect to. */
   get socket(): string {
     return join(this.folder, `.s.PGSQL.${this.#port}`);
   }

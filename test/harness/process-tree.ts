@@ -7,7 +7,7 @@ function parents(): Map<number, number> {
     const pid = Number(name);
     if (!Number.isInteger(pid)) continue;
     try {
-      // Behind the name, which is in parentheses and may hold anything: state and parent.
+      // State and parent follow the name, which is in parentheses and may hold anything.
       const [, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8')
         .replace(/^.*\) /s, '')
         .split(' ');

@@ -21,7 +21,7 @@ export interface ReceivedBatch {
   status: number | undefined;
 }
 
-/** What is done with one batch: a status with headers, or nothing that is an answer. */
+/** Reaction to one batch: a status with headers, or nothing that is an answer. */
 export type Reaction =
   | { status: number; headers?: Record<string, string>; delayMs?: number }
   | 'hang'
@@ -31,7 +31,7 @@ export type Reaction =
 export class Receiver implements AsyncDisposable {
   readonly ca: string;
   readonly batches: ReceivedBatch[] = [];
-  /** Of the signatures, as an implementation that is not ours sees them. */
+  /** Signatures found bad by an implementation that is not ours. */
   readonly badSignatures: string[] = [];
   secret = '';
   react: (batch: ReceivedBatch) => Reaction = () => ({ status: 204 });

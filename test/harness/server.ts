@@ -13,17 +13,19 @@ const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 /** The shard count that this run of the suite is for. */
 export const shards = Number(process.env.SHARDS ?? 1);
-/** What keeps the data in this run of the suite. */
+/** Storage engine of this run of the suite. */
 export const engine = process.env.ENGINE === 'postgres' ? 'postgres' : 'lmdb';
 const { TEST_CERT_FILE: tlsCertFile, TEST_KEY_FILE: tlsKeyFile } = process.env;
 /** For a folder that is to have all that a server makes in it. */
 export const ownCertificate = { tlsCertFile: '', tlsKeyFile: '' };
-/** Of all servers that are started here, where certificate-setup.ts has made one; else each makes its own. */
+/**
+ * Certificate of all servers that are started here, where certificate-setup.ts has made one; else each makes its own.
+ */
 const certificate = tlsCertFile && tlsKeyFile ? { tlsCertFile, tlsKeyFile } : {};
-/** Of the data folders of this process: which database belongs to each, also after a restart. */
+/** Databases by data folder of this process, kept across restarts. */
 const databases = new Map<string, string>();
 
-/** Of a data folder of this process; undefined where the data is in the folder. */
+/** Database of a data folder of this process; undefined where the data is in the folder. */
 export function databaseOf(folder: string): string | undefined {
   return databases.get(folder);
 }
@@ -31,7 +33,7 @@ export function databaseOf(folder: string): string | undefined {
 /** A setting of `store` that is on databases. */
 export type DatabaseStore = Extract<Config['store'], { engine: 'postgres' }>;
 
-/** Of so many new databases with their tables: one that several servers may be on. */
+/** Creates so many new databases with their tables, as one store that several servers may be on. */
 export async function createStore(databasesCount = 1): Promise<DatabaseStore> {
   const urls = await Promise.all(Array.from({ length: databasesCount }, createMigrated));
   return { engine: 'postgres', shards: urls };
@@ -58,14 +60,17 @@ export interface ServerReport {
 }
 
 export interface StartOptions {
-  /** Of `serve`. */
+  /** Flags of `serve`. */
   flags?: readonly string[];
   environment?: NodeJS.ProcessEnv;
   /** The process's limit of open files, which it cannot raise. */
   openFilesMax?: number;
 }
 
-/** Of the server that files share: fleets of one file wait for nothing longer than they must, and have no limit in common with others. */
+/**
+ * Config of the server that files share: fleets of one file wait for nothing longer than they must, and have no limit
+ * in common with others.
+ */
 const sharedConfig: Partial<Config> = {
   activityFlushSeconds: 1,
   actionAttemptsMax: 1,
@@ -118,7 +123,7 @@ export class TestServer implements AsyncDisposable {
       return server;
     });
     const server = await shared;
-    // What it has logged for other files is no matter of this one.
+    // Log lines for other files are no matter of this one.
     server.#stderr.length = 0;
     return server;
   }

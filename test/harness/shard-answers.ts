@@ -66,7 +66,7 @@ export async function recordsOf(shard: Pick<Shard, 'log'>): Promise<StoredRecord
   return records;
 }
 
-/** Of all pages. */
+/** Reads all pages. */
 export async function allOf<T>(read: (after: string) => Page<T> | Promise<Page<T>>): Promise<T[]> {
   const items: T[] = [];
   for (let after: string | null = ''; after !== null; ) {

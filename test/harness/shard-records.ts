@@ -17,7 +17,7 @@ import { ShardState } from '../../src/storage/lmdb/shard/state.ts';
 import { eachShard } from './log.ts';
 import type { ServerReport } from './server.ts';
 
-/** Where the device stands in a key, for the tables where that is not in front. */
+/** Offset of the device in a key, for the tables where that is not in front. */
 const deviceAt: Record<string, number> = {
   tags: tagDigestBytes,
   retiring: sequenceBytes,

@@ -12,7 +12,7 @@ import {
 } from '../../src/threads/shards.ts';
 import { configWith } from './config.ts';
 
-/** What is due is looked for ten times as often as by a server: tests wait for it. */
+/** Interval of sweeps, a tenth of a server's: tests wait for what is due. */
 export const sweepMilliseconds = 100;
 
 /** The one shard of a folder, with its owner on this thread. */

@@ -11,7 +11,10 @@ export async function auditText({ data }: ServerReport): Promise<string> {
   return rows.map(({ text }) => text).join();
 }
 
-/** Whether these bytes are anywhere in what a server keeps: in a file of its data folder, or in a row of its database. */
+/**
+ * Tells whether these bytes are anywhere in a server's storage: in a file of its data folder, or in a row of its
+ * database.
+ */
 export async function isStored(report: ServerReport, bytes: string | Buffer): Promise<boolean> {
   // The token of the folder's owner is there for whoever can read the folder.
   const files = readdirSync(report.data, { recursive: true, withFileTypes: true }).filter((entry) =>

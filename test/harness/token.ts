@@ -28,7 +28,7 @@ export async function as(
   try {
     parsed = JSON.parse(text) as Record<string, unknown>;
   } catch {
-    // Of a 204, or lines of records.
+    // The answer is a 204 or lines of records.
   }
   return { status: response.status, headers: response.headers, body: parsed };
 }
