@@ -42,7 +42,8 @@ export async function buildConsole(folder) {
     entryPoint?.endsWith('main.tsx'),
   );
   const urlOf = (path) => `/console/assets/${basename(path)}`;
-  // What the entry shares with screens that are loaded later: asked for at once, not after the entry was read.
+  // Preloads the modules that the entry shares with screens loaded later: asked for at once, not after the entry was
+  // read.
   const preloads = imports
     .filter(({ kind }) => kind === 'import-statement')
     .map(({ path }) => `<link rel="modulepreload" href="${urlOf(path)}">`);

@@ -6,7 +6,7 @@ import { build } from 'esbuild';
 import { rollup } from 'rollup';
 import { target, withoutTypes } from './without-types.js';
 
-/** What is started as a process or a thread by its file. */
+/** Files that are started as a process or a thread. */
 const entries = [
   'main',
   'declarations/schema-checks/schema-check-thread',
@@ -20,8 +20,8 @@ const entries = [
 ];
 
 /**
- * Of JavaScript alone, and what we use of them asks for no file of theirs by its path. None that is a module through
- * which requests run: their bundler makes variables of a module's constants.
+ * Libraries of JavaScript alone, of which the parts we use ask for no file of theirs by its path. None that is a module
+ * through which requests run: their bundler makes variables of a module's constants.
  */
 const libraries = [
   'ajv',
@@ -48,7 +48,7 @@ export async function buildServer(folder) {
 }
 
 async function buildSources(folder) {
-  // By Rollup, which leaves a module's constants what they are: the hot path may pay for variables.
+  // Rollup leaves a module's constants what they are: the hot path may pay for variables.
   const bundle = await rollup({
     input: Object.fromEntries(entries.map((entry) => [entry, resolve('src', `${entry}.ts`)])),
     external: (name) => !/^[./]/.test(name),
@@ -65,13 +65,14 @@ async function buildSources(folder) {
     dir: folder,
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name].js',
-    // By their letters a server that runs would find something else in a chunk that was built anew.
+    // Exports keep their names: by minified ones a server that runs would find something else in a chunk that was built
+    // anew.
     minifyInternalExports: false,
     hoistTransitiveImports: false,
   });
 }
 
-/** Where an import says: Rollup would ask the disk for each. */
+/** Resolves a relative import to the path that it names: Rollup would ask the disk for each. */
 const found = (name, from) => (name.startsWith('.') ? resolve(dirname(from), name) : null);
 
 /** Has a module find the files beside it from where its chunk is. */
@@ -102,7 +103,7 @@ async function buildLibraries(folder) {
     logLevel: 'warning',
     entryPoints: await Promise.all(files),
     outdir: resolve(folder, 'libraries'),
-    // What it names files by in comments: else each build would differ.
+    // Base of the file names that it writes in comments: else each build would differ.
     absWorkingDir: resolve(folder),
     allowOverwrite: true,
     bundle: true,

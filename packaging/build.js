@@ -32,7 +32,7 @@ function filesIn(folder) {
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
 }
 
-/** Of all that a build reads and all that it has written. */
+/** Digest of all that a build reads and all that it has written. */
 function digest() {
   const hash = createHash('sha256');
   const read = ['src', 'packaging'].flatMap((folder) => filesIn(folder).map((file) => join(folder, file)));
@@ -61,7 +61,7 @@ async function buildAll() {
   const console = join(compiled, 'console');
   await Promise.all([buildServer(compiled), buildDevice(compiled), buildConsole(console)]);
   chmodSync(join(compiled, 'main.js'), 0o755);
-  // What an author of actions imports: types alone, which are the source as it is.
+  // Types that an author of actions imports: types alone, which are the source as it is.
   copyFileSync('src/features/actions/pool/api.ts', join(compiled, 'features/actions/pool/api.d.ts'));
   compressFiles(console);
   const files = filesIn(compiled);

@@ -173,7 +173,7 @@ describe('pages', () => {
 describe('commands', () => {
   const program = createWholeProgram();
 
-  /** What is wrong with the words after `fleetpost`. */
+  /** Finds the fault in the words after `fleetpost`. */
   function faultOf(words: readonly string[]): string | undefined {
     let command: Command = program;
     let depth = 0;
@@ -271,7 +271,7 @@ describe('configuration', () => {
     /^[a-z]+(?:[A-Z][a-z]+)*(Max|Min|Seconds|Milliseconds|Bytes|Hosts|Threads|Token|File|Url|Kept|Level|Statuses)$/;
   /** Ends like a key, and is none. */
   const others = ['idleTimeoutSeconds'];
-  /** Of packaging/container, not of the server. */
+  /** Variable of packaging/container, not of the server. */
   const ofCompose = 'FLEETPOST_HOST';
   /** Name what is not configured at the server: rules of the code, options of a client. */
   const ofOthers = ['CONTRIBUTING.md', 'docs/devices/typescript.md'];

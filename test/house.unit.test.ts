@@ -9,8 +9,8 @@ const names = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
 );
 
 /**
- * What each part of the house may import, besides itself: a part is the longest of these that a path begins with, and
- * each feature is one of its own. `'*'` is everything.
+ * Imports allowed to each part of the house, besides itself: a part is the longest of these that a path begins with,
+ * and each feature is one of its own. `'*'` is everything.
  */
 const mayImport: Record<string, readonly string[]> = {
   core: [],
@@ -147,7 +147,7 @@ function partOf(path: string): string {
 function isAllowed({ from, target }: Import): boolean {
   const part = partOf(from);
   const allowed = mayImport[part] ?? mayImport.features ?? [];
-  // Of a feature only its routes know what its documents look like.
+  // Only the routes of a feature know what its documents look like.
   if (isWithin(from, 'features') && isWithin(target, 'contract') && !from.endsWith('routes.ts')) return false;
   return isWithin(target, part) || allowed.some((one) => one === '*' || isWithin(target, one));
 }

@@ -1,33 +1,36 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
-/** What needs more of the machine than Node and this folder: root, or programs. */
+/** Tests that need more of the machine than Node and this folder: root, or programs. */
 const ofSystem = 'test/**/*.system.test.ts';
-/** What `npm test` leaves to `npm run test:all`: that, and what takes long by its nature. */
+/** Tests that `npm test` leaves to `npm run test:all`: those, and what takes long by its nature. */
 const ofAll = 'test/**/*.{slow,system}.test.ts';
 const ofQuick = 'test/**/!(*.slow|*.system).test.ts';
-/** Of units: threads and folders of their own, and no server. */
+/** Tests of units: threads and folders of their own, and no server. */
 const ofUnits = 'test/**/*.unit*.test.ts';
-/** What must hold of devices, mail and records, with one shard and with several; of HTTP it makes no difference. */
+/** Rules of devices, mail and records, with one shard and with several; of HTTP it makes no difference. */
 const ofState = [
   'test/{domain,features}/**/*.rules*.test.ts',
   'test/device-api/{events,idempotency,mailbox}.rules.test.ts',
 ];
-/** What every engine behind `Shard` must pass, and what the engine of databases does beyond. */
+/** Tests that every engine behind `Shard` must pass, and those of what the engine of databases does beyond. */
 const ofStores = 'test/storage/{contract,postgres}/**/*.test.ts';
-/** Of several servers on one store. */
+/** Tests of several servers on one store. */
 const ofNodes = ['test/nodes/{nodes,jobs,hold,upgrade}.*test.ts'];
-/** Of the data folder itself: what becomes of it, damage in it, and what its disk, threads, kills and first start do. */
+/**
+ * Tests of the data folder itself: what becomes of it, damage in it, and what its disk, threads, kills and first start
+ * do.
+ */
 const ofFolders = [
   'test/{maintenance,storage/lmdb,features/backups}/**/*.test.ts',
   'test/server/{health,parent,read-only-disk,start}.*test.ts',
 ];
-/** Of trouble with databases: each has servers of its own, whatever the engine of the project is. */
+/** Tests of trouble with databases: each has servers of its own, whatever the engine of the project is. */
 const ofDatabases = ['test/nodes/{faults,cut-off}.*test.ts'];
-/** What says most of an engine, in the time that there is for each change; the rest by `npm run test:postgres`. */
+/** Tests that say most of an engine, in the time that there is for each change; the rest by `npm run test:postgres`. */
 const ofDatabasesMost = ['test/domain/*.rules*.test.ts', ...ofNodes];
 const isWhole = process.env.POSTGRES_TESTS === 'all';
 
-/** Of tests that start servers again and again: a machine that others use needs some seconds for each. */
+/** Timeout of tests that start servers again and again: a machine that others use needs some seconds for each. */
 const ofLong = { testTimeout: 180_000 };
 
 type Project = NonNullable<TestProjectInlineConfiguration['test']>;
@@ -68,7 +71,7 @@ export default defineConfig({
     projects: [
       // Each file has folders and threads of its own and nothing else: so they share what they import.
       ...inTiers({ name: 'units', include: [ofUnits], exclude: [], isolate: false }),
-      // What every engine behind the `Shard` seam must pass.
+      // Tests that every engine behind the `Shard` seam must pass.
       ...inTiers({
         name: 'contract',
         include: [ofStores],

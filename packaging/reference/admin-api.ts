@@ -2,7 +2,7 @@ import { createAdminServer } from '../../src/admin-api/server/server.ts';
 import { describedServer } from './described-server.ts';
 import { code, type Lines, page, table } from './markdown.ts';
 
-/** What the admin API's documents have of JSON Schema. */
+/** Subset of JSON Schema that the admin API's documents use. */
 interface Schema {
   type?: string | readonly string[];
   description?: string;
@@ -104,7 +104,7 @@ function documentLines(title: string, content: Content | undefined, at: string, 
   });
 }
 
-/** What a list is of, which is described in place of the list. */
+/** Finds the schema of a list's items, which is described in place of the list. */
 function itemOf({ properties = {} }: Schema): Schema | undefined {
   return Object.keys(properties).sort().join() === 'items,next' ? properties.items?.items : undefined;
 }

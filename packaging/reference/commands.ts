@@ -55,7 +55,7 @@ function describe({ words, command }: Leaf): Lines {
   ];
 }
 
-/** What a page of commands is named for: a noun, or what the commands without one are about. */
+/** Names a page of commands: after a noun, or after what the commands without one are about. */
 function pageNameOf(command: Command): string {
   return command.commands.length > 0 ? command.name() : 'single';
 }

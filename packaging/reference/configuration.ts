@@ -46,7 +46,7 @@ function bounds(key: ConfigKey): string {
 }
 
 function row(key: ConfigKey): string[] {
-  // Of this machine, or of its data folder.
+  // The number depends on this machine, or on its data folder.
   const value = key === 'shards' ? 'number of cores' : code(JSON.stringify(configDefault(key)));
   const names = `${code(key)} ${code(environmentName(key))}`;
   return [names, value, bounds(key), isReloadable(key) ? 'yes' : '', configDescription(key)];

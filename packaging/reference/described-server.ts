@@ -2,8 +2,8 @@ import type { AdminContext } from '../../src/admin-api/request/context.ts';
 import { loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
 
 /**
- * What routes and metrics read while they are declared, so that they can be described without a server: a request or a
- * scrape would find nothing else of a context here.
+ * Context that routes and metrics read while they are declared, so that they can be described without a server: a
+ * request or a scrape would find nothing else of a context here.
  */
 export function describedServer(): AdminContext {
   const config = runningConfig(loadConfig(undefined, {}, {}).values);

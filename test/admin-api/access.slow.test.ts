@@ -42,7 +42,7 @@ it('so many exports are under way and no more, and none has all: those whose cli
       msg: 'Too many exports of this fleet or in total are running (exportsMax). Retry later.',
     });
   }
-  // What is no export is not held up by them.
+  // The exports hold up no other requests.
   expect((await ask(`${devices}?limit=1`)).status).toBe(200);
   leaving[0].abort();
   await until(async () => {

@@ -110,7 +110,7 @@ it('a token of one fleet reaches that fleet alone, and cannot tell whether there
       body: { error: 'forbidden', msg: 'This token is for another fleet.' },
     });
   }
-  // Whoever could make tokens or fleets could have more than this fleet.
+  // Tokens or fleets of its own would give the caller more than this fleet.
   for (const [method, path, body] of [
     ['POST', '/tokens', { name: 'more', scopes: ['admin'] }],
     ['GET', '/tokens', undefined],
@@ -123,7 +123,7 @@ it('a token of one fleet reaches that fleet alone, and cannot tell whether there
   }
   // Every route that there is, at the other fleet.
   for (const { method, path, named, scope } of await operations()) {
-    // What is open, or about the token itself, is about no fleet.
+    // Open routes, and those about the token itself, are about no fleet.
     if (scope === '' || scope === 'any') continue;
     const at = path.replace('NOWHERE1', other.fleetId).replace('/admin/v1', '');
     const { status } = await as(

@@ -14,7 +14,7 @@ const bodyTimeoutSeconds = 3;
 const headSeconds = 10;
 const adminConnectionsMax = 200;
 const pipelinedMax = 16;
-/** What all attacks of a test together may add to the memory of the process, garbage that is not collected yet included. */
+/** Memory that all attacks of a test together may add to the process, garbage that is not collected yet included. */
 const growthMebibytesMax = 250;
 const json = { 'Content-Type': 'application/json' };
 
@@ -65,7 +65,7 @@ describe('without a token', () => {
     for (const { socket } of connections) {
       socket.pause();
       socket.write(many);
-      // What the kernel does not take waits here, and is gone with the connection.
+      // Bytes that the kernel does not take wait here, and are gone with the connection.
       socket.on('error', () => {});
     }
     await until(
@@ -266,7 +266,7 @@ describe('with a token', () => {
     }
     const isWhole = ({ bytes }: { bytes: number }): boolean => bytes > answerBytes;
     await until(() => readers.every((reader) => reader.isClosed || isWhole(reader)), 45_000);
-    // Of each the kernel takes some megabytes, and the rest is what counts.
+    // The kernel takes some megabytes of each answer, and the rest is what counts.
     const whole = readers.filter(isWhole).length;
     expect(whole).toBeGreaterThan(0);
     expect(whole).toBeLessThan(readers.length / 2);

@@ -148,7 +148,7 @@ describe('finding devices', () => {
           new RegExp(`^${name}\\{.*\\} (\\d+)$`, 'gm'),
         ),
       ].reduce((all, [, n]) => all + Number(n), 0);
-    // Of a database they are asked for now and then.
+    // On a database they are counted only now and then.
     const patient = { timeout: 30_000 };
     await expect.poll(() => sum('fleetpost_devices_connected'), patient).toBe(3);
     await expect.poll(() => sum('fleetpost_devices'), patient).toBe(12);
@@ -214,7 +214,7 @@ describe('changing many devices', () => {
     expect(listed.items.map(({ tags }: { tags: string[] }) => tags)).toEqual(
       Array(5).fill(['rollout', 'new']),
     );
-    // Of two tags neither is left out: only `rollout` and `new` together are all five.
+    // Both tags count: only `rollout` and `new` together are all five.
     const both = ['device', 'change', ...args, '--tag', 'nosuch', '--tag', 'rollout', '--disable', '--yes'];
     expect(await fleetpostJson(server, both)).toEqual({ changed: 0, unchanged: 0, refused: [] });
     expect((await device.heartbeat()).status).toBe(201);
@@ -551,7 +551,7 @@ describe('D3: rotating a secret with a grace period', () => {
       old_secret_until: until,
     });
     expect([(await old.heartbeat()).status, (await renewed.heartbeat()).status]).toEqual([201, 201]);
-    // What is ended with a change is ended before the change is answered to a later one.
+    // Streams that a change ends are over before a later change is answered.
     await server.admin('PATCH', old.adminPath, { name: 'later' });
     expect(streams.map(({ isOver }) => isOver)).toEqual([false, false]);
   });
@@ -577,7 +577,7 @@ describe('D3: rotating a secret with a grace period', () => {
 
 it('what was done here has left a folder that is sound', async () => {
   expect(await server.stop()).toBe(0);
-  // Of a database there is none to be verified.
+  // There is no folder to verify where the data is in a database.
   if (engine === 'postgres') return;
   const quiet = { start: () => {}, onRecord: () => {} };
   expect((await verifyFolder(server.report.data, quiet)).findings.sentences).toEqual([]);

@@ -59,7 +59,7 @@ let receiver: Receiver;
 let document: Document;
 let fleet: TestFleet;
 let other: TestFleet;
-/** By operation of the document. */
+/** Lists by operation of the document. */
 let lists: Record<string, Asked>;
 
 interface Filled {

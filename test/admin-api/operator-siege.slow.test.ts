@@ -4,7 +4,9 @@ import { tokenAttacks } from '../siege/token-attacks.ts';
 
 /** Short and with few devices: `npm run test:siege` prints what another fleet sees under the whole of it. */
 const siege = { devices: 5_000, seconds: 2 };
-/** Of half of the requests of another fleet, on a machine that makes the attack as well and may be busy besides. */
+/**
+ * Latency of half of the requests of another fleet, on a machine that makes the attack as well and may be busy besides.
+ */
 const latencyMsMax = 5_000;
 
 it('whoever asks the admin API for more than it can do holds up no other fleet', async () => {

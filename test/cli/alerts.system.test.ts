@@ -6,7 +6,7 @@ import { alerts } from '../../src/cli/commands/server/prometheus-alerts.ts';
 import { fleetpost } from '../harness/command.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
 
-/** What raises each alert: a series, by its first value and its growth a minute, over three hours. */
+/** Causes of each alert: a series, by its first value and its growth a minute, over three hours. */
 const causes: Record<string, string> = {
   FleetpostNotReady: 'fleetpost_ready{reason="disk_full"} 0+0x180',
   FleetpostCommitsFail: 'fleetpost_commit_failures_total{shard="0"} 0+1x180',

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { execute, fleetpostProcess } from '../harness/command.ts';
 import { temporaryFolder } from '../harness/server.ts';
 
-/** What bash offers at the end of each line. */
+/** Completions that bash offers at the end of each line. */
 async function completionsOf(script: string, lines: readonly string[][]): Promise<string[][]> {
   const file = join(temporaryFolder(), 'completion.bash');
   const calls = lines.map(

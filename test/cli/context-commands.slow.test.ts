@@ -76,7 +76,7 @@ it('a context leads to its server, with its certificates, token and fleet', asyn
   const missing = await run(['device', 'show', 'DEVICE0001']);
   expect(missing.stderr).toBe(`fleetpost: Fleet ${fleet.fleetId} has no device DEVICE0001.\n`);
 
-  // What is said elsewhere comes first.
+  // Flags and environment take precedence over the context.
   const other = await run(['device', 'list', '--fleet', 'GARDEN01']);
   expect(other.stderr).toBe('fleetpost: There is no fleet GARDEN01.\n');
   const named = await run(['device', 'list'], { FLEETPOST_FLEET: 'GARDEN02' });
@@ -110,7 +110,7 @@ it('a context without the right certificates is refused, and a damaged file is n
     writeFileSync(file, content);
     const damaged = await run(['context', 'list']);
     expect([damaged.status, damaged.stderr]).toEqual([1, expect.stringMatching(/contexts\.json is damaged/)]);
-    // Whoever names a server needs no context.
+    // A caller that names a server needs no context.
     const data = ['--data', server.report.data, '--fleet', fleet.fleetId];
     expect((await run(['device', 'list', ...data])).status).toBe(0);
   }

@@ -6,7 +6,7 @@ function commandsOf(command: Command): Command[] {
   return [command, ...command.commands.flatMap(commandsOf)];
 }
 
-/** Of every kind that an option may take. */
+/** Samples of every kind of value that an option may take. */
 const samples = [
   '1',
   '2',
@@ -43,7 +43,7 @@ function twoValuesFor({ argChoices, parseArg, flags }: Option): [string, string]
   return [first, second];
 }
 
-/** What becomes of an option that is given twice. */
+/** Tells how an option that is given twice is handled. */
 function twice(command: Command, option: Option): 'refused' | 'collected' | 'replaced' {
   const [first, second] = twoValuesFor(option);
   const name = option.attributeName();

@@ -17,7 +17,7 @@ let fleet: TestFleet;
 let device: TestDevice;
 
 beforeAll(async () => {
-  // Of its own: cursors tell where its logs end, all of them.
+  // A server of its own: cursors tell where its logs end, all of them.
   server = await TestServer.start();
   fleet = await createFleet(server);
   await fleet.putSchema('message', '-formula', { type: 'object' });
@@ -80,7 +80,7 @@ it('an export that was ended is gone on with, behind its last whole line', async
   const args = ['export', '--fleet', fleet.fleetId, '--out', file];
   await fleetpostJson(server, args);
   const text = readFileSync(file, 'utf8');
-  // What a kill leaves: under another name, and cut off in the midst of the third line.
+  // A kill leaves the file under another name, cut off in the midst of the third line.
   const lines = text.split('\n');
   const cut = `${lines.slice(0, 2).join('\n')}\n${lines[2]?.slice(0, 40)}`;
   rmSync(file);
@@ -104,7 +104,7 @@ it('consumers are kept and read from on the command line', async () => {
   expect(await consumer('release', 'hall', batch_id)).toEqual({ records: 1 });
   const again = await consumer('fetch', 'hall');
   expect(await consumer('ack', 'hall', again.batch_id)).toEqual({ records: 1 });
-  // What is not given stays: a longer lease does not widen what it is given.
+  // An option that is absent keeps its value: a longer lease does not widen the filter.
   const longer = { kinds: ['datapoint'], schemas: [], lease_seconds: 90 };
   expect(await consumer('create', 'hall', '--lease-seconds', '90')).toMatchObject(longer);
   expect(await consumer('create', 'hall', '--schema', 'reading')).toMatchObject({

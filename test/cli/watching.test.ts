@@ -86,7 +86,7 @@ it('fleetpost top shows requests, shards, streams, mail and talkers; the dashboa
   }
 });
 
-/** What a terminal of that size is sent until that is enough, and q is pressed. */
+/** Returns what a terminal of that size is sent until `isEnough`, and q is pressed. */
 async function drawn(
   server: TestServer,
   columns: number,

@@ -25,7 +25,7 @@ export const clients = {
   ...(process.env.CLIENTS === 'all' && { 'C (Mbed TLS)': cDriver('mbedtls') }),
 };
 
-/** What a driver says. */
+/** Event that a driver reports. */
 export interface ClientEvent {
   event: 'status' | 'mail' | 'queued' | 'flushed';
   id?: string;

@@ -54,7 +54,7 @@ describe.each(Object.entries(clients))('the %s client', (_, command) => {
     return lines.map((line) => JSON.parse(line));
   }
 
-  /** What devices sent, in the order of the log. */
+  /** Numbers that devices sent, in the order of the log. */
   const sentBy = async (device: TestDevice): Promise<number[]> =>
     (await recordsOf(device)).filter(({ kind }) => kind !== 'receipt').map(({ payload: { n } }) => n);
 
@@ -210,7 +210,7 @@ describe.each(Object.entries(clients))('the %s client', (_, command) => {
     expect(
       receipts.filter(({ event }) => /^(acked|over_requeued)$/.test(event)).map(({ event }) => event),
     ).toEqual(['acked', 'acked']);
-    // Of 8 s in pauses of one second on average; a machine that is busy makes fewer.
+    // It polls for 8 s in pauses of one second on average; a machine that is busy makes fewer.
     expect(client.of('mail').length).toBeLessThanOrEqual(30);
   });
 

@@ -2,8 +2,8 @@ import type { AddressInfo } from 'node:net';
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
 
 /**
- * What the network does: `pass` all; `refuse` connections and cut those that are open; `lose` what the server answers,
- * and cut a moment later; `cut` at random; `trickle` answers byte by byte.
+ * Behaviour of the network: `pass` all; `refuse` connections and cut those that are open; `lose` what the server
+ * answers, and cut a moment later; `cut` at random; `trickle` answers byte by byte.
  */
 export type Weather = 'pass' | 'refuse' | 'lose' | 'cut' | 'trickle';
 
@@ -31,7 +31,7 @@ export class HostileRelay implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Where connections go from now on: a server that came back has another port. */
+  /** Sets the port that connections go to from now on: a server that came back has another one. */
   set targetPort(port: number) {
     this.#targetPort = port;
     this.#cutAll();

@@ -17,7 +17,7 @@ const climate = {
   },
 };
 
-/** What is offered at the `|` of a source. */
+/** Completions offered at the `|` of a source. */
 function offered(source: string, payloads: readonly unknown[] = [climate]): string[] {
   const pos = source.indexOf('|');
   const state = EditorState.create({

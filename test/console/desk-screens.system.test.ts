@@ -24,7 +24,7 @@ interface DeskScreen {
   name: string;
   /** After the fleet. */
   place: () => string;
-  /** What is read on it once it is drawn. */
+  /** Texts on it once it is drawn. */
   texts: readonly (string | RegExp)[];
   ready?: (page: Page) => Promise<unknown>;
 }

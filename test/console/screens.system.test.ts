@@ -23,7 +23,7 @@ afterAll(async () => {
 interface Screen {
   name: string;
   place: () => string;
-  /** Until it is drawn with what it is about. */
+  /** Waits until it is drawn with what it is about. */
   ready: (page: Page) => Promise<unknown>;
 }
 

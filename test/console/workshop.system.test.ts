@@ -292,7 +292,7 @@ it('a schema is put, tried with a good and a bad sample, and replaced after a lo
   const device = await made.fleet.createDevice();
   expect((await device.request('POST', '/v1/datapoint/humidity', { percent: 141.5 })).status).toBe(400);
   expect((await device.request('POST', '/v1/datapoint/humidity', { percent: 41.5 })).status).toBe(201);
-  // What the server would refuse is said at once, with its place.
+  // The screen reports at once what the server would refuse, with its place.
   await write(page, 'JSON Schema humidity', '{"type": "object", "nullable": true}');
   await seen(page, '/nullable is not a keyword');
   expect(await button(page, 'Replace…').getAttribute('aria-disabled')).toBe('true');

@@ -237,7 +237,7 @@ describe('what a fleet may compile at once on a thread', () => {
     try {
       expect(taken()).toBe(1);
       fleets.schema('MODEST00', 'message', 's0').check({ a: 'a' }, 9);
-      // What is compiled stays so.
+      // A pattern once compiled stays so.
       expect(taken()).toBe(1);
       vi.advanceTimersByTime(1_500);
       expect(taken()).toBe(2);

@@ -208,7 +208,7 @@ const patience = { timeout: 60_000 };
 
 describe('a schema whose check takes too long', () => {
   const path = '/v1/datapoint/slow';
-  /** Of no period, or the engine of patterns would soon know its way. */
+  /** A text without a period, or the engine of patterns would soon know its way. */
   const text = Array.from({ length: 60_000 }, (_, i) => (Math.sin(i * i) < 0 ? 'a' : 'b')).join('');
   /** Within `schemaStepsMax`, and some hundred milliseconds for 60 KB. */
   const schema = inA({ pattern: '(a|b)*a(a|b){60}$' });

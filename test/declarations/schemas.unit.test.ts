@@ -36,7 +36,7 @@ const known = new Set(
   }),
 );
 
-/** What the meta-schema has of earlier drafts, with what it wants behind it. */
+/** Keywords of earlier drafts in the meta-schema, each with a value that it accepts. */
 const reserved: Record<string, unknown> = Object.assign(Object.create(null), {
   $recursiveRef: '#',
   $recursiveAnchor: 'a',
@@ -124,7 +124,7 @@ describe('only keywords of JSON Schema 2020-12 are taken', () => {
       fc.property(fc.array(place, { maxLength: 5 }), unknownKeyword, fc.jsonValue(), (way, keyword, any) => {
         const value = reserved[keyword] ?? any;
         const schema = way.reduceRight<object>((inner, [, wrap]) => wrap(inner), { a: 0 });
-        // By a function: a `$&` in the keyword would stand for what is replaced.
+        // A function, since a `$&` in the keyword would stand for what is replaced.
         const text = JSON.stringify(schema).replace(
           '"a":0',
           () => `${JSON.stringify(keyword)}:${JSON.stringify(value)}`,

@@ -10,7 +10,7 @@ const message = '/v1/msg/note';
 let server: TestServer;
 let fleet: TestFleet;
 let device: TestDevice;
-/** What the log of `device` has to hold in the end: what was accepted, in order, and nothing else. */
+/** Payloads that the log of `device` has to hold in the end: those accepted, in order, and nothing else. */
 const accepted: string[] = [];
 beforeAll(async () => {
   server = await TestServer.start();

@@ -138,7 +138,7 @@ const datapoint = '{ "celsius": 21.50, "n": 9007199254740993 }';
 const message = '{"door":"Tür","open":true}';
 const mailPayload = '{"text":"\\u00e9é","n":1e400}';
 
-/** What a device does in its first minute, and what it must be answered. */
+/** Requests of a device in its first minute, and the answers that it must get. */
 async function firstSession(client: Client): Promise<void> {
   const device = await fleet.createDevice();
   const { mailId } = await device.sendMail('greeting', mailPayload);

@@ -7,7 +7,7 @@ import { expectError, valuesOf } from '../harness/routes.ts';
 import { TestServer } from '../harness/server.ts';
 import { until } from '../harness/vitals.ts';
 
-/** What an operator may set otherwise than it is: of one server, for nothing here is in the way of the rest. */
+/** Settings that an operator may change, all on one server, since none is in the way of the others. */
 const streamKeepAliveSeconds = 3;
 let server: TestServer;
 let fleet: TestFleet;

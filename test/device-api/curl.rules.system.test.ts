@@ -21,7 +21,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** What curl is to know in front of any URL. */
+/** Arguments for curl in front of any URL. */
 function common(headers: Record<string, string> = {}): string[] {
   const all = Object.entries({ ...device.credentials, 'Content-Type': 'application/json', ...headers });
   const lines = all.flatMap(([name, value]) => ['-H', `${name}: ${value}`]);

@@ -6,7 +6,7 @@ import { RawConnection, requestText } from '../harness/raw.ts';
 import { ask, expectError, valuesOf } from '../harness/routes.ts';
 import { shards, TestServer } from '../harness/server.ts';
 
-/** What this file has accepted says so: the last test looks for anything else in the log. */
+/** Payload that marks what this file has accepted: the last test looks for anything else in the log. */
 const accepted = '{"accepted":true}';
 const refused = '{"refused":true}';
 const json = { 'Content-Type': 'application/json' };

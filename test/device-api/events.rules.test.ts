@@ -45,7 +45,7 @@ async function openRaw(device: TestDevice): Promise<RawConnection> {
   return connection;
 }
 
-/** Whether a client can tell that no event will come any more. */
+/** Tells whether a client can know that no event will come any more. */
 function isOver({ isClosed, text }: RawConnection): boolean {
   return isClosed || /^HTTP\/1\.1 401 |content-length: 0\r\n|\r\n0\r\n\r\n$/i.test(text);
 }

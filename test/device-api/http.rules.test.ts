@@ -143,7 +143,7 @@ describe('D22, section 5.7: every authenticated response has exactly one of each
       ['GET', '/v1/mailbox/next', close],
       ['HEAD', '/v1/mailbox/next', { ...close, Connection: 'Close' }],
       ['GET', '/', { Connection: 'close' }],
-      // Of whom nothing is known: the library keeps what such a client does not read.
+      // Clients of whom nothing is known: the library keeps what such a client does not read.
       ['HEAD', '/', {}],
       ['HEAD', '/v1/mailbox/next', {}],
       ['GET', '/', { 'Content-Length': 'x' }],
@@ -252,7 +252,7 @@ describe('D22: requests on the wire', () => {
       ['POST', '/v1/heartbeat', 201, ok],
       ['GET', '/v1/mailbox/next?shape=envelope', 200, `{"id":"${mailId}`.slice(0, 24)],
     ] as const;
-    // Of a device in a database nothing is known at once: there the next test's rule holds.
+    // Devices in a database are not known at once: there the next test's rule holds.
     const asked = engine === 'lmdb' ? [...anyone, ...device] : anyone;
     const connection = await RawConnection.open(server);
     const texts = asked.map(([method, path]) => requestText(method, path, { ...one.credentials }));

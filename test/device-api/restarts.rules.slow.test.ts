@@ -9,7 +9,10 @@ import { eachShard, queryDatabase, readRecords } from '../harness/log.ts';
 import { expectError } from '../harness/routes.ts';
 import { databaseOf, TestServer } from '../harness/server.ts';
 
-/** What was answered is there after a stop and after a kill: each test starts servers of its own, again and again. */
+/**
+ * Checks that what was answered is there after a stop and after a kill: each test starts servers of its own, again and
+ * again.
+ */
 interface ListedMail {
   mail_id: string;
   fetch_count: number;

@@ -17,7 +17,7 @@ const rotating: Device = { ...before, secretDigests: [digestOf(2), digestOf(1)],
 const disabled: Device = { ...before, enabled: false };
 const rotation = (digest: Buffer, oldUntilMs?: number) => ({ rotation: { digest, oldUntilMs } });
 
-/** What becomes of the device's streams, and which secrets it has afterwards. */
+/** Cases: the effect on the device's streams, and the secrets it has afterwards. */
 it.each<[string, Device, DeviceChange, 'endedStreams' | 'recheckedStreams' | undefined, number[]]>([
   [
     'D21: to disable a device ends its streams and keeps its secrets',

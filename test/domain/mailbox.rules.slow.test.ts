@@ -155,7 +155,7 @@ class Subject {
     }
   }
 
-  /** Of every mail that there was, and of every dead letter. */
+  /** Checks the receipt of every mail that there was, and every dead letter. */
   async checkLedger(): Promise<void> {
     const { server, fleetId, deviceId } = this.device;
     const { ended, delayed, deadLetters } = this.model;

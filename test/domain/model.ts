@@ -1,4 +1,7 @@
-/** What a mailbox and a sender of records must do, as plainly as it can be said (D13 to D18). */
+/**
+ * A mail in the model, which says as plainly as it can be said what a mailbox and a sender of records must do (D13 to
+ * D18).
+ */
 export interface ModelMail {
   id: string;
   name: string;
@@ -8,7 +11,7 @@ export interface ModelMail {
   requeuesMax: number | undefined;
 }
 
-/** What a receipt must say (D17). */
+/** Receipt as it must be (D17). */
 export interface ModelReceipt {
   state: string;
   requeues: number;

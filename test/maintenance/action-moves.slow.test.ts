@@ -21,7 +21,7 @@ let fleet: TestFleet;
 let senders: TestDevice[];
 /** One is written to by its id, the other by its tag. */
 let receivers: TestDevice[];
-/** By sender, what the action must be run for. */
+/** Numbers that the action must be run for, by sender. */
 let sent: number[][];
 
 beforeEach(() => {
@@ -115,7 +115,7 @@ async function expectAllRun(): Promise<void> {
 it('with another shard count, there and back, every record that waits for an action is run for once', async () => {
   await begin(3);
   await send(3);
-  // Of each third of the senders a backlog of another age is carried along, with what others have done behind it.
+  // A backlog of another age is carried along for each third of the senders, with what others have done behind it.
   for (const [turn, shards] of [1, 3, 2, 1].entries()) {
     const isReleased = (sender: number): boolean => sender % 3 === turn % 3;
     await putAction((sender) => !isReleased(sender));
@@ -137,7 +137,7 @@ it('a record that a move to fewer shards noted before it fell back, and that was
   await begin(3);
   await send(3);
   await server.stop();
-  // What a kill just before the switch leaves, once the next start has removed the copies.
+  // A kill just before the switch leaves this, once the next start has removed the copies.
   const { folder: data, move } = await openForMoveToOne(server.report);
   data.beginMove(move);
   await remapReaders(data, move, configWith(), new AbortController().signal);

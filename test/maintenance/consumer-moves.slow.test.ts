@@ -26,7 +26,7 @@ let folder: string;
 let server: TestServer;
 let fleet: TestFleet;
 let devices: TestDevice[];
-/** What each consumer has acknowledged. */
+/** Records that each consumer has acknowledged. */
 let done: Map<string, Set<string>>;
 
 beforeEach(async () => {
@@ -76,7 +76,7 @@ const leave = (name: string) => server.admin('POST', consumer(name, 'fetch'), { 
 
 const idOf = ({ record_id }: { record_id: string }): string => record_id;
 
-/** Of all that the logs have. */
+/** Ids of all records in the logs. */
 async function recordIds(): Promise<string[]> {
   const url = `${server.report.admin_url}/admin/v1/fleets/${fleet.fleetId}/records`;
   const text = await (await fetch(url, { headers: { authorization: `Bearer ${server.token}` } })).text();
@@ -144,7 +144,7 @@ it('with another shard count, there and back, a forwarder sends on what was not 
   });
   receiver.secret = body.secret;
   const hanging = () => receiver.batches.filter(({ status }) => status === undefined);
-  // Of one device alone there are more than the batches that are taken.
+  // A single device sends more records than the batches that are taken.
   await send(12);
   const owners = devices.map(({ fleetId, deviceId }) => shardOf(deviceKeyOf(fleetId, deviceId), 3));
   await expect.poll(() => hanging().length, patience).toBe(new Set(owners).size);

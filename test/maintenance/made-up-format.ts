@@ -4,7 +4,7 @@ import type { FormatStep, TableChange } from '../../src/maintenance/upgrade-fold
 import { openEnvironment } from '../harness/environment.ts';
 import type { ServerReport } from '../harness/server.ts';
 
-/** What the journals and the registry have in the made-up format, which no change of theirs must meet twice. */
+/** Tables of the journals and the registry in the made-up format, which no change of theirs must meet twice. */
 const inverted = [
   { environment: 'shards', table: 'devices' },
   { environment: 'shards', table: 'log' },
@@ -25,7 +25,7 @@ function takeTime(): void {
   while (performance.now() < endMs);
 }
 
-/** Of format 0, which there never was: done twice to a record, it would be undone. */
+/** Steps from format 0, which there never was: done twice to a record, it would be undone. */
 export const madeUpSteps: ReadonlyMap<number, FormatStep> = new Map([
   [
     0,

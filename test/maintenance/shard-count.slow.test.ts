@@ -16,7 +16,7 @@ const devicesCount = 12;
 /** Up, down, and up again onto numbers that there were before. */
 const counts = [shards + 2, 2, shards + 3];
 
-/** What one device has been promised. */
+/** Facts that one device has been promised. */
 interface Known {
   device: TestDevice;
   disabled: boolean;
@@ -84,7 +84,7 @@ async function expectKnown(known: Known, server: TestServer): Promise<void> {
   }
 }
 
-/** What the owner of each device's shard says to a mail that was perhaps sent for the same before. */
+/** Answers of the owner of each device's shard to a mail that was perhaps sent for the same before. */
 async function sendOnce(
   report: ServerReport,
   devices: readonly DeviceKey[],

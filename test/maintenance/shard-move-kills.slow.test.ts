@@ -26,7 +26,7 @@ async function killOnTheWay(data: string, count: number, aim: MovePhase): Promis
   return { count, aim, found: phaseOf(manifestOf(data)) };
 }
 
-/** Of a move that was killed, its count again or the one before; or any other. */
+/** Picks the count for the next start: for a move that was killed, its target or the one before; or any other. */
 function nextCount(data: string): number {
   const { shards, move } = manifestOf(data);
   const any = 1 + ((shards + Math.floor(Math.random() * (shardsMax - 1))) % shardsMax);

@@ -145,7 +145,7 @@ it('a folder of another format is left as it is where it cannot be upgraded, wit
     /has format 0, .* Start the server, which upgrades it, or use the version that wrote it\.$/m,
   );
   expect(await says('verify', '--data', data)).toMatch(/has format 0, .* Start the server/);
-  // Of a format that no version in use has written, this one has no step.
+  // Format 0 was written by no version in use, and this version has no step from it.
   expect(await says(...serve)).toMatch(/has format 0, too old .* with a version in between\.$/m);
   expect(readFormat(data)).toMatchObject({ format: 0 });
   changeManifest(join(data, 'manifest.json'), (manifest) => {

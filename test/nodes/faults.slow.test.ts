@@ -60,7 +60,7 @@ function load(device: TestDevice): { sent: Sent[]; stop(): Promise<void> } {
   };
 }
 
-/** Of one device, as the database has them. */
+/** Numbers of one device, as the database has them. */
 async function storedNumbers({ fleetId, deviceId }: TestDevice): Promise<number[]> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -125,7 +125,7 @@ it.each([
     for (const { answer } of sent) {
       if (answer.status === 503) expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
     }
-    // Whoever was refused does not know, asks again with the same key, and finds what was done all the same.
+    // A refused client does not know, asks again with the same key, and finds what was done all the same.
     for (const { number: own, key } of sent.filter(({ answer }) => answer.status === 503)) {
       const node = nodes[own % 2] as TestServer;
       const answer = await device
@@ -175,7 +175,7 @@ it('actions and broadcasts go on when the database is back, and an outage is a w
   const broadcasts = new Broadcasts(fleet);
   const { broadcast_id } = await broadcasts.put({ name: 'note', to: { all: true } });
   await postgres.end('SIGKILL');
-  // Whoever looks at the log each moment has seen it.
+  // A node that looks at the log each moment has seen the end by then.
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   await postgres.begin();
   await expect.poll(() => open(1), patience).toBe(201);

@@ -14,7 +14,7 @@ it('devices of two databases are served by either node, and what is done for all
   const fleet = await createFleet(first);
   await importDevices(fleet, { count: 60 });
   await fleet.putSchema('message', 'opened', anyObject);
-  // Of both databases, also where a node has fewer workers.
+  // Counts come from both databases, also where a node has fewer workers.
   const top = async () =>
     (await second.admin<{ shards: { devices: number }[] }>('GET', '/top')).body.shards.map(
       ({ devices }) => devices,

@@ -17,7 +17,7 @@ import { Receiver } from '../harness/receiver.ts';
 import type { TestServer } from '../harness/server.ts';
 import { as } from '../harness/token.ts';
 
-/** What one node has changed holds on the other in a second; the machine may stand still for some more. */
+/** Time in which a node's change holds on the other: a second; the machine may stand still for some more. */
 const soon = { timeout: 15_000, interval: 200 };
 const patience = { timeout: 45_000, interval: 50 };
 const startNodes = useNodes();

@@ -7,7 +7,7 @@ import { createFleet } from '../harness/device.ts';
 import { queryDatabase } from '../harness/log.ts';
 import { createStore, TestServer, temporaryFolder } from '../harness/server.ts';
 
-/** What a newer program's migration does: it adds. */
+/** Migration of a newer program: it adds. */
 const newerTables = [
   'ALTER TABLE device ADD COLUMN note text',
   'ALTER TABLE mail ADD COLUMN note text',

@@ -97,7 +97,7 @@ describe('a certificate from an ACME directory', () => {
   it('is ordered again for other names', async () => {
     const server = await TestServer.start(configFor(pebble, `${domain},new.${domain}`), folder);
     const root = await pebble.root();
-    // Until then the last one is served.
+    // The last certificate is served until the new one is there.
     expect(await serves(server, root)).toBe(true);
     const name = { ca: root, servername: `new.${domain}` };
     await until(() => shown(server.port, name).then(Boolean, () => false));

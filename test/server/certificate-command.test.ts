@@ -11,7 +11,7 @@ import { TestServer, temporaryFolder } from '../harness/server.ts';
 const created = (folder: string, ...args: string[]) =>
   fleetpostProcess(['certificate', 'create', '--out', folder, ...args]);
 
-/** What OpenSSL makes of a server's certificate for a host, trusting this authority alone. */
+/** Verdict of OpenSSL on a server's certificate for a host, trusting this authority alone. */
 function verdictOf(pair: { cert: string; key: string }, ca: string, servername: string): Promise<string> {
   return new Promise((resolve) => {
     const server = createServer(pair, (socket) => socket.end());

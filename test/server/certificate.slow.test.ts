@@ -97,7 +97,7 @@ it('new certificate files are taken up under load: no request is lost, connectio
   const stream = await open();
   stream.write(requestText('GET', '/v1/events', { ...device.credentials, Accept: 'text/event-stream' }));
   await until(() => stream.text.includes('event: connected'));
-  // Whoever is idle is closed after some seconds, whatever the certificate.
+  // Idle connections are closed after some seconds, whatever the certificate.
   const keepAlive = setInterval(() => {
     for (const connection of kept) connection.write(heartbeat(device));
   }, 1_000);

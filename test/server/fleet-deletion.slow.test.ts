@@ -36,7 +36,7 @@ it('killed again and again, a deletion of a fleet goes on at each start until al
     }
     await expect
       .poll(async () => (await server.admin('POST', '/fleets', { fleet_id: fleet.fleetId })).status, {
-        // Where the data is in databases, the id is free a minute after the fleet has gone.
+        // The id is free a minute after the fleet has gone, where the data is in databases.
         timeout: 400_000,
         interval: 500,
       })

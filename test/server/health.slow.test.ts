@@ -95,7 +95,7 @@ it('a queue that has been full for 10 s is a reason, until it is not', async () 
     fs.writeFileSync('${shut}', '');
     while (!fs.existsSync('${gate}')) ${sleep};`,
   );
-  // What comes before that is answered, and waits in no queue.
+  // Requests that come before that are answered, and wait in no queue.
   await expect.poll(() => existsSync(shut), { timeout: 20_000 }).toBe(true);
   const agents = Array.from({ length: 3 * queueMax }, () => TestServer.agentFor(server.ca));
   const sent = [...devices.values()].flatMap((device) =>

@@ -11,7 +11,7 @@ const root = new URL('../..', import.meta.url).pathname;
 const minutesMs = 300_000;
 /** A checkout of its own with what an operator installs. */
 const checkout = folderOnDisk();
-/** Of Node itself, which the registry has as a package. */
+/** Folder of Node itself, which the registry has as a package. */
 const nodes = folderOnDisk();
 const versions = ['16.20.2', '18.20.8', '22.23.3', '24.21.0', '26.10.0'];
 afterAll(() => {
@@ -24,7 +24,7 @@ interface Result {
 }
 
 async function run(file: string, args: readonly string[], cwd = checkout): Promise<Result> {
-  // What `npm run` tells its children of where it runs is not true of npm in another folder.
+  // The prefix that `npm run` passes to its children is not true of npm in another folder.
   const { npm_config_local_prefix: _, ...env } = process.env;
   const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';

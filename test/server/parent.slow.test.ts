@@ -171,7 +171,7 @@ it.each(['SIGTERM', 'SIGINT'] as const)('%s ends both, whenever it comes', async
   const early = new Supervised();
   await until(() => early.child !== undefined);
   const [status, by] = await early.end(signal);
-  // By the signal itself where the server was not there to take it.
+  // The signal itself ends it where the server was not there to take it.
   expect([0, null]).toContain(status);
   if (status === null) expect(by).toBe(signal);
   const server = new Supervised(early.data);
@@ -192,7 +192,7 @@ it('SIGUSR1 opens no inspector, neither of the parent nor of the server', async 
   const device = demoDevice(server);
   for (const pid of [server.process.pid ?? 0, server.report.pid]) process.kill(pid, 'SIGUSR1');
   await pause(1_000);
-  // Where it opens one, or cannot, it says so.
+  // A process that opens an inspector, or cannot, says so.
   expect(server.stderr).not.toMatch(/debugger|inspector/i);
   expect(await isAnswered(device)).toBe(true);
 });

@@ -29,7 +29,7 @@ it('a key is either fixed or one of the settings', () => {
   expect(Object.isFrozen(configWith())).toBe(true);
 });
 
-/** Whether the value is computed once for all of an object: by its constructor, not by a function made there. */
+/** Tells whether the value is computed once for all of an object: by its constructor, not by a function made there. */
 function isKept(node: ts.Node): boolean {
   for (let parent = node.parent; parent !== undefined; parent = parent.parent) {
     if (ts.isConstructorDeclaration(parent) || ts.isPropertyDeclaration(parent)) return true;

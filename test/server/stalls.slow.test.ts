@@ -39,7 +39,7 @@ it('a worker that takes long over many requests, but goes on, does not end the p
   const connections = await Promise.all(
     Array.from({ length: 20 * shards }, () => RawConnection.open(server)),
   );
-  // Of one turn: 6 s of bodies, each of which takes its time.
+  // A turn of 6 s: bodies each of which takes its time.
   await evaluate(
     server,
     0,

@@ -180,7 +180,7 @@ it('a port that is taken is refused, and the folder is free again', async () => 
   const admin = new URL(server.report.admin_url).host;
   const refusedToo = await serveOn('127.0.0.1:0', admin);
   expect(refusedToo).toMatchObject({ status: 1, stderr: expect.stringMatching(/admin API/) });
-  // By its number, a port is no more shared than one that the system chose.
+  // A port given by its number is no more shared than one that the system chose.
   await using numbered = await TestServer.start({ listen: taken.replace(/\d+$/, String(await freePort())) });
   expect((await serveOn(new URL(numbered.url).host, '127.0.0.1:0')).stderr).toMatch(
     /another server using it/i,

@@ -20,7 +20,7 @@ interface End {
 
 let ends: [near: End, far: End];
 let received: Write[];
-/** What the far end says to a write. */
+/** Answer of the far end to a write. */
 let answer: (write: Write, completion: Completion<WriteAnswer>) => void;
 
 beforeEach(() => {

@@ -34,7 +34,7 @@ async function beat(connection: RawConnection, device: TestDevice): Promise<numb
   return (await connection.answer()).status;
 }
 
-/** Whether a new connection from there is served: one that is refused is closed before its handshake. */
+/** Tells whether a new connection from there is served: one that is refused is closed before its handshake. */
 async function isServed(
   server: TestServer,
   device: TestDevice,

@@ -107,7 +107,7 @@ function allOf(...names: string[]): Request[] {
   return names.map((name) => all[name] as Request);
 }
 
-/** Of the library: with so many bytes of a head it answers. */
+/** Limit of the library: with so many bytes of a head it answers. */
 const headBytesMax = 4_096;
 /** And for a head it waits so long. */
 const headMs = 10_000;
@@ -132,7 +132,7 @@ async function sendInPieces(requests: readonly Request[], cuts: readonly number[
     if (isHeadTooLong && from >= headBytesMax)
       await until(() => connection.text !== '' || connection.isClosed);
     else if (places.length > 1) await pause(1);
-    // What is sent to a connection that is being closed would only tear the answer down with it.
+    // Bytes sent to a connection that is being closed would only tear the answer down with it.
     if (isLastClosing && requests.length === 1 && connection.text !== '') break;
   }
   // An answer of the library's own has no length: it ends with the connection.

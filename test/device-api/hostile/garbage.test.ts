@@ -21,7 +21,7 @@ import { clientHello, openTcp, openTls } from './vanishing.ts';
 /** Clients of each kind, and how many of them at a time. */
 const clients = 100;
 const atOnce = 20;
-/** What all of it together may leave behind in the memory of the process. */
+/** Memory of the process that all of it together may leave behind. */
 const growthMebibytesMax = 32;
 const spareFiles = 4;
 

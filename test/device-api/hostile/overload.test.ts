@@ -8,7 +8,7 @@ import { datapoint, expectAlive, metric, ownMebibytes, until } from '../../harne
 const queueMax = 8;
 const growthMebibytesMax = 96;
 const loadMs = 2_000;
-/** Of an accepted request on a slow machine that also makes the load. */
+/** Latency of an accepted request on a slow machine that also makes the load. */
 const latencyMsMax = 5_000;
 
 let server: TestServer;

@@ -8,7 +8,7 @@ let server: TestServer;
 let device: TestDevice;
 
 beforeAll(async () => {
-  // Of who asks how often there is another test.
+  // The rate limit has a test of its own, so the shared server will do.
   server = await TestServer.shared();
   device = await (await createFleet(server)).createDevice();
 });
@@ -27,7 +27,7 @@ function answersOn({ text }: RawConnection): number {
 async function atOnce(write: () => void): Promise<void> {
   server.process.kill('SIGSTOP');
   write();
-  // Whatever fits has left for the kernel by then.
+  // All that fits has left for the kernel by then.
   await new Promise((resolve) => setTimeout(resolve, 300));
   server.process.kill('SIGCONT');
 }

@@ -5,7 +5,7 @@ import { siege } from '../../siege/siege.ts';
 /** Small and short: `npm run test:siege` makes it thousands of clients, and prints what the devices see. */
 const clients = 200;
 const seconds = 2;
-/** Of one request of a device that behaves well, on a machine that makes the attack as well. */
+/** Latency of one request of a device that behaves well, on a machine that makes the attack as well. */
 const latencyMsMax = 5_000;
 const growthMebibytesMax = 64;
 

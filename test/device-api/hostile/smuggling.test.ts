@@ -7,7 +7,7 @@ import { datapoint, expectAlive, openStreams, pause, until } from '../../harness
 
 let server: TestServer;
 let device: TestDevice;
-/** What the log has to hold in the end, and nothing else. */
+/** Payloads that the log has to hold in the end, and nothing else. */
 const accepted: string[] = [];
 
 beforeAll(async () => {
@@ -33,7 +33,7 @@ function post(lines: string, content: string): string {
 }
 
 interface Outcome {
-  /** Of every answer that came. */
+  /** Statuses of every answer that came. */
   statuses: number[];
   /** D7's code, or `the library` for an answer that is not ours, or undefined for a success. */
   error: string | undefined;

@@ -15,7 +15,9 @@ import {
 } from '../../harness/vitals.ts';
 import { openTls } from './vanishing.ts';
 
-/** What all of this may cost in memory: twice what the admin API heaps up between two collections, on Node 24 up to 160. */
+/**
+ * Memory that all of this may cost: twice what the admin API heaps up between two collections, on Node 24 up to 160.
+ */
 const growthMebibytesMax = 256;
 const spareFiles = 4;
 /** The longest name makes the largest event, some 370 bytes. */
@@ -123,8 +125,8 @@ it('D21: a stream that is never read is cut, others of its device go on, memory 
   await until(() => reading.every(({ ids }) => ids.length >= sent));
   for (const { ids } of reading) expect(ids).toEqual(countUpTo(sent));
 
-  // What was on its way to the deaf ones is still there, in order, and then their connection ends. At the very
-  // moment that a socket fills the library may lose an event: hints, and a cut stream finds its mail announced.
+  // Events on their way to the deaf ones are still there, in order, and then their connection ends. At the very moment
+  // that a socket fills the library may lose an event: hints, and a cut stream finds its mail announced.
   for (const { socket } of deaf) socket.resume();
   await until(() => deaf.every(({ closed }) => closed));
   for (const { ids } of deaf) {

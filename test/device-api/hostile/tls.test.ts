@@ -15,7 +15,7 @@ beforeAll(async () => {
   device = await (await createFleet(server)).createDevice();
 });
 
-/** What the handshake ends with: the version and the cipher suite, or the error. */
+/** Outcome of the handshake: the version and the cipher suite, or the error. */
 async function handshake(options: ConnectionOptions): Promise<string> {
   const { port, ca } = server;
   const socket = connect({ host: '127.0.0.1', port, ca, servername: 'localhost', ...options });

@@ -4,7 +4,7 @@ import { TestServer } from '../../harness/server.ts';
 
 /** Read-your-writes over connections and workers: what was answered on one is seen on every other at once. */
 const devices = 10;
-/** By command: VISIBILITY_SETTLEMENTS=10000. */
+/** Settlements of each device; set their sum with VISIBILITY_SETTLEMENTS=10000. */
 const settlementsPerDevice = Number(process.env.VISIBILITY_SETTLEMENTS ?? 2_000) / devices;
 
 let server: TestServer;

@@ -10,7 +10,7 @@ import { until } from '../../harness/vitals.ts';
 /** The file that goes to devices. */
 export const agentFile = fileURLToPath(new URL('../../../dist/agent.mjs', import.meta.url));
 
-/** What came back on the socket, whose connection has ended. */
+/** Answer on the socket, whose connection has ended. */
 export interface LocalAnswer {
   status: number;
   /** As they were written. */

@@ -42,7 +42,7 @@ async function connected(...flags: string[]): Promise<AgentProcess> {
   return agent;
 }
 
-/** What the device has sent, byte for byte. */
+/** Payloads that the device has sent, byte for byte. */
 async function payloads(): Promise<string[]> {
   const url = `${server.report.admin_url}/admin/v1/fleets/${device.fleetId}/records?device=${device.deviceId}`;
   const answer = await fetch(url, { headers: { authorization: `Bearer ${server.token}` } });
@@ -308,7 +308,7 @@ it('a mail whose settling was refused for now is announced again', async () => {
     await Promise.all(flood);
     if (status === 200) {
       await device.sendMail();
-      // Until it is not refused, either.
+      // Retries until the fetch is not refused, either.
       await until(async () => {
         mail = (await agent.ask('GET', '/mailbox/next')).headers['X-Mail-ID'];
         return mail !== undefined;
@@ -367,7 +367,7 @@ it('offline: 403 not_connected; with a queue 200 and X-Queued, and it is sent la
   }
   expect((await agent.ask('POST', '/pulse/datapoint/reading', '{}')).status).toBe(400);
   await agent.kill();
-  // What was answered is there after a kill -9; the socket and the lock that it left are in nobody's way.
+  // All that was answered is there after a kill -9; the socket and the lock that it left are in nobody's way.
   await agent.run('--queue', queue);
   expect((await agent.ask('POST', '/v1/msg/note', '{"n": 3}')).headers['X-Queued']).toBe('true');
   relay.weather = 'pass';

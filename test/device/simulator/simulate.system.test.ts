@@ -141,7 +141,7 @@ it('the check fails where another sends in the name of a device, with the time o
       'recorded-at': record.recorded_at ?? '',
     },
     body: JSON.stringify(record.payload),
-    // Of undici, which Node's own types do not know.
+    // An option of undici, which Node's own types do not know.
     ...({ dispatcher: server.agent } as object),
   });
   expect(response.status).toBe(201);

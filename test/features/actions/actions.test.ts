@@ -285,7 +285,7 @@ describe('versions', () => {
     expect((await ask('relay/rollback', 'POST', { version: 1 })).version).toBe(1);
     await open(door, { n: 3 });
     await expect.poll(() => numbers(target), patience).toEqual([1, -1, 3]);
-    // Of the action, whichever version ran.
+    // The count is of the action, whichever version ran.
     expect((await ask('relay')).runs_last_minute).toBe(3);
     await expect(putAction('relay', 'export default 3')).rejects.toThrow(/invalid_action/);
   });

@@ -211,7 +211,7 @@ it('a record that the engine cannot read is told apart from what an action does'
     const { error, log } = await run(code, { key, record: { payload: deep(30_000) } });
     expect({ code: error?.code, log }).toEqual({ code: 'unreadable_record', log: [] });
   }
-  // What earlier runs have left in a realm is no reason to give a record up.
+  // Memory that earlier runs have left in a realm is no reason to give a record up.
   const hoarder = `const all = [];
     export default (record, fleet) => { fleet.log(record.payload.all?.length ?? 0); if (!record.payload.all) all.push('x'.repeat(14_000_000)); };`;
   await run(hoarder, { key: 'hoarder', record: { payload: '{}' } });

@@ -36,7 +36,7 @@ async function numbers(device: TestDevice): Promise<unknown[]> {
   return (await device.on(server).mails()).map(({ payload }) => payload.n);
 }
 
-/** Of a server that has ended. */
+/** Puts an entry into the outbox of a server that has ended. */
 async function putInOutbox(key: Buffer, value: Buffer): Promise<void> {
   const url = databaseOf(folder);
   if (url !== undefined) {

@@ -162,7 +162,7 @@ it('a fleet waits behind one check of another, however many that has asked for',
   await expect.poll(() => ended, patience).toBeGreaterThan(0);
   const before = ended;
   expect((await check(trivial, other)).status).toBe(200);
-  // Of those, one was under way, and one ended before the question arrived.
+  // One of the checks counted was under way, and one ended before the question arrived.
   expect(ended - before).toBeLessThanOrEqual(2);
   const again = ended;
   const body = { source: trivial, language: 'typescript', on: [{ kind: 'datapoint', schema: 'reading' }] };
@@ -170,7 +170,7 @@ it('a fleet waits behind one check of another, however many that has asked for',
   // It takes two turns: to be compiled and to be checked.
   expect(ended - again).toBeLessThanOrEqual(4);
   expect(ended).toBeLessThan(many.length);
-  // What is left takes its turns beside the tests below.
+  // The remaining checks take their turns beside the tests below.
   void Promise.allSettled(many);
 }, 300_000);
 

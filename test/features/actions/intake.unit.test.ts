@@ -49,7 +49,7 @@ const version: ActionVersion = {
 /** One action, the log that it follows, and which devices' runs fail. */
 class Subject {
   readonly log: StoredRecord[] = [];
-  /** What is before it was trimmed. */
+  /** Position up to which the log was trimmed. */
   front = 0;
   readonly failing = new Set<DeviceKey>();
   readonly done: StoredRecord[] = [];
@@ -133,12 +133,12 @@ class Subject {
     return true;
   }
 
-  /** What is done now and then. */
+  /** Stores the progress, as is done now and then. */
   async store(): Promise<void> {
     await journal.commit(() => this.queue.intake.progress[0]?.store());
   }
 
-  /** Until nothing more can be done without time passing. */
+  /** Runs until nothing more can be done without time passing. */
   async settle(): Promise<void> {
     let before: string;
     do {
@@ -180,7 +180,7 @@ it('a device that fails and has thousands of records waiting holds nobody up, an
   expect(subject.positionsOf(other)).toHaveLength(100);
   expect(subject.positionsOf(third)).toHaveLength(100);
   expect(subject.queue.devicesBehind).toBe(1);
-  // Of what is done nothing is kept but how far the others are, and where the device is.
+  // Nothing is kept of finished records but how far the others are, and where the device is.
   journal.refresh();
   expect(journal.tables.cursorDone.count()).toBeLessThanOrEqual(actionQueueMax);
   subject.restart();

@@ -13,7 +13,7 @@ it('a run whose thread has no processor for seconds is not blamed for that', asy
   const { runBody } = startActionsForTest();
   // In one piece, so that the engine cannot say meanwhile that it goes on.
   const inOnePiece = (length: number): string => `fleet.log((new Array(${length}) + '').length);`;
-  // Of several the quickest: with others beside it, the same takes more.
+  // The quickest of several counts: with others beside it, the same takes more.
   const tries: number[] = [];
   while (tries.length < 5) tries.push((await runBody(inOnePiece(1_000_000))).cpuMilliseconds);
   const length = Math.round((1_000_000 * 60) / Math.max(1, Math.min(...tries)));

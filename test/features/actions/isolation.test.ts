@@ -118,7 +118,7 @@ it('what one action leaves behind reaches no other action', async () => {
   await expectWell();
 });
 
-/** What an action may do to the language that the realm's own side of the API is written in. */
+/** Attempts of an action to change the language that the realm's own side of the API is written in. */
 const confusions = [
   `Promise.prototype.then = function () { for (const one of arguments) try { one() } catch {} return this }`,
   `Promise.prototype.constructor = class { constructor(give) { give(() => {}, () => {}) } }; Promise.resolve = () => 1`,
@@ -270,7 +270,7 @@ const bombs: [name: string, body: string, codes: RunErrorCode[]][] = [
 ];
 
 it.each(bombs)('is ended, and the thread goes on: %s', async (_, body, codes) => {
-  // What is to meet another bound must not meet this one before it on a slow machine.
+  // A body that is to meet another bound must not meet this one before it on a slow machine.
   const cpuMilliseconds = codes.includes('cpu_time_exceeded') ? 100 : 20_000;
   const limits = { cpuMilliseconds, memoryBytes: 8_388_608 };
   const { error, sends, log } = await runBody(body, { limits });

@@ -86,7 +86,7 @@ it('there are no more dead letters than may be; the rest waits, and all of it ru
       return held === 'dead_letters_full' || devices_blocked === doors.length;
     }, patience)
     .toBe(true);
-  // Whatever is still under way has its time to end.
+  // Runs that are still under way have their time to end.
   for (let looks = 0; looks < 20; looks += 1) {
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect((await statusOf(fleet)).dead_letters).toBeLessThanOrEqual(actionDeadLettersMax);
@@ -148,7 +148,7 @@ it('the failing records of one device stop nobody else, across kill -9 too, and 
   await put(fleet, relay(target.deviceId));
   await server.admin('POST', `/fleets/${fleet.fleetId}/actions/relay/dead-letters/replay`);
   await expect.poll(async () => (await numbersFrom(target, bad.deviceId)).length, patience).toBe(count);
-  // What was a dead letter is older than what waited, and either is in its order.
+  // Dead letters are older than what waited, and either is in its order.
   const arrived = await numbersFrom(target, bad.deviceId);
   const inOrder = (numbers: number[]) => numbers.toSorted((a, b) => a - b);
   expect(arrived.filter((n) => n < letters)).toEqual(upTo(letters));

@@ -26,7 +26,7 @@ async function exported(token = server.token, query = ''): Promise<string> {
   return answer.text();
 }
 
-/** What was asked, in short, oldest first. */
+/** Requests in short, oldest first. */
 const short = (list: readonly AuditEntryDocument[]): string[] =>
   [...list]
     .reverse()
@@ -92,7 +92,7 @@ it('every kind of change has an entry with who, what, when, from where and how i
   );
   expect(secrets).toHaveLength(1_508);
 
-  // Of the import, once its connection has seen the end.
+  // The import has its status once its connection has seen the end.
   await until(async () => (await entries(`&token=${token_id}`)).every(({ status }) => status !== null));
   const found = await entries(`&fleet=${fleetId}`);
   expect(short(found)).toEqual([

@@ -165,12 +165,12 @@ it('a backup has a folder of its own, and there is one at a time', async () => {
   expect(refused).toMatchObject({ status: 1, stderr: expect.stringMatching(/is not empty/) });
   expect(readdirSync(taken)).toEqual(['letters.txt']);
   expect(await start(join(taken, 'letters.txt'))).toMatchObject({ status: 409 });
-  // By way of a link, and in a name that only begins like the folder above.
+  // A folder is inside also by way of a link, and not for a name that only begins like the folder above.
   symlinkSync(server.report.data, join(folder, 'link'));
   for (const path of [join(folder, 'link', 'backup'), join(server.report.data, '..backup')]) {
     expect(await start(path)).toMatchObject({ status: 409, body: { msg: expect.stringMatching(/inside/) } });
   }
-  // Where nothing can be made, the main thread must not try for ever.
+  // The main thread must not try for ever where nothing can be made.
   expect(await start('/proc/self/x')).toMatchObject({ status: 409, body: { error: 'unusable_folder' } });
 
   const [one, two] = await Promise.all([start(join(folder, 'one')), start(join(folder, 'two'))]);
@@ -203,7 +203,7 @@ it('a backup that was cut off, is not whole or was changed is not restored; nor 
   expect(await restore()).toMatch(/is not whole: shards\/0\/data.mdb has 8192 of/);
   writeFileSync(file, bytes);
 
-  // What is no file of its own is not read: it may have no end, or be another's.
+  // A file that is not its own is not read: it may have no end, or be another's.
   const aside = join(folder, 'aside');
   mkdirSync(aside);
   writeFileSync(join(aside, 'data.mdb'), bytes);

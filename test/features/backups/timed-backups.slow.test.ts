@@ -38,7 +38,7 @@ it('backups without a folder go to backupFolder under their time, and --keep rem
     cpSync(first.folder, join(backups, name), { recursive: true });
     return join(backups, name);
   };
-  // What is no whole backup of this server under its time, or not only that, is not its own to remove.
+  // Folders that are no whole backup of this server under its time, or not only that, are not its own to remove.
   copyAs('before-the-upgrade');
   rmSync(join(copyAs('2020-01-01T00-00-00Z'), 'backup.json'));
   writeFileSync(join(copyAs('2020-01-02T00-00-00Z'), 'registry', 'letters.txt'), 'dear');

@@ -65,7 +65,7 @@ it('killed in its midst and started with other shard counts, it reaches every de
   await broadcasts.change(paused.broadcast_id, 'pause');
   const [mailKey, broadcastKey] = [uuidv7(), uuidv7()];
   const body = { name: 'note', to: { all: true } };
-  // Of another fleet, so that every device of this one has the same number of mails.
+  // A device of another fleet, so that every device of this one has the same number of mails.
   const device = await (await createFleet(server)).createDevice();
   const mail = await keyed(`${device.adminPath}/mail/note`, { n: 1 }, mailKey);
   const broadcast = await keyed(broadcasts.path, body, broadcastKey);

@@ -349,7 +349,7 @@ it('tells what became of it: counts by state, and each device with its mail', as
   const statusOf = async (rest: string): Promise<number> => (await server.admin('GET', rest)).status;
   expect(await statusOf(`${path}/mails?state=lost`)).toBe(400);
   expect(await statusOf(`/fleets/${fleet.fleetId}/broadcasts/${uuidv7()}/outcomes`)).toBe(404);
-  // With the broadcast goes what is kept of it.
+  // Deleting the broadcast deletes what is kept of it.
   await server.admin('DELETE', path);
   expect(await statusOf(`${path}/mails`)).toBe(404);
 });

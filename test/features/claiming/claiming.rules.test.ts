@@ -274,7 +274,7 @@ it('across kill -9: no device too many, and each that was answered is there', as
   expect((await new TestDevice(server, fleet.fleetId, device_id, device_secret).heartbeat()).status).toBe(
     201,
   );
-  // What is left of the count, and no more.
+  // The rest of the count is left, and no more.
   const rest = await Promise.all(Array.from({ length: 200 }, () => claim(token.claim_token)));
   expect(rest.filter(({ status }) => status === 201)).toHaveLength(200 - counted);
   expect(await devicesTagged('killed')).toHaveLength(there.length + 200 - counted);

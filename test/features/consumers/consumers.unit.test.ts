@@ -68,7 +68,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   },
 );
 
-/** What a consumer of messages has to do, beside one that does it on real logs. */
+/** Model of the work of a consumer of messages, beside one that does it on real logs. */
 class Bench {
   readonly #folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
   readonly #shards: OpenShard[] = [];
@@ -104,7 +104,7 @@ class Bench {
     return this.#consumers?.find(fleetId, 'hall') as Consumer;
   }
 
-  /** What is still to be given of a shard, in order. */
+  /** Records still to be given of a shard, in order. */
   async #rest(index: number): Promise<StoredRecord[]> {
     const records: StoredRecord[] = [];
     for (let from = 0; ; ) {
@@ -140,7 +140,7 @@ class Bench {
         break;
       case 'trim': {
         const { environment } = this.#shards[one.shard] as OpenShard;
-        // What somebody has in hand may be trimmed, and settled all the same.
+        // Records that somebody has in hand may be trimmed, and settled all the same.
         const log = environment.table('log');
         const keys = [...log.getKeys({})].slice(0, -1).slice(0, one.batches);
         for (const key of keys)
@@ -148,7 +148,7 @@ class Bench {
         await environment.write(() => {
           for (const key of keys) log.removeSync(key);
         });
-        // Until pages that were read before are read anew.
+        // Waits until pages that were read before are read anew.
         await wait(150);
         break;
       }
@@ -217,7 +217,7 @@ class Bench {
     }
     await this.#fetch(3);
     const status = await this.#consumer.status();
-    // What was trimmed is lost but for what had been passed before.
+    // Trimmed records are lost but for what had been passed before.
     expect(status.every(({ lost }, index) => lost <= (this.#trimmed[index] ?? 0))).toBe(true);
     expect(status.map(({ behind, lease }) => ({ behind, lease }))).toEqual(
       this.#shards.map(() => ({ behind: 0, lease: undefined })),

@@ -48,7 +48,7 @@ it('forwarders are put, looked at, paused, and their dead letters dealt with by 
   expect(put).toMatchObject({ status: 0, stderr: '' });
   [receiver.secret = ''] = /whsec_\S+/.exec(put.stdout) ?? [];
   expect(put.stdout).toContain('not shown again');
-  // Whoever else may look into the data folder.
+  // The folder's mode keeps out everybody else who may look into the data folder.
   if (engine === 'lmdb') expect(statSync(join(server.report.data, 'registry')).mode & 0o777).toBe(0o700);
 
   expect(put.stdout).toContain('forwarder test hook');

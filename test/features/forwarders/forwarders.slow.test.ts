@@ -25,7 +25,7 @@ let server: TestServer;
 let fleet: TestFleet;
 let devices: TestDevice[];
 let receiver: Receiver;
-/** Of each device, how many records it has sent. */
+/** Records sent so far, by device. */
 const sent = new Map<string, number>();
 
 beforeAll(async () => {
@@ -132,7 +132,7 @@ it('every record reaches a webhook, signed, unchanged and in order, whatever the
   }, patience);
 }, 60_000);
 
-/** What came more than once came in a batch of the same id. */
+/** Expects records that came more than once to have come in a batch of the same id. */
 function expectDoublesToBeBatches(batches: readonly ReceivedBatch[]): void {
   const batchOf = new Map<string, string>();
   for (const { id, records } of batches) {
@@ -316,7 +316,7 @@ it('records that a receiver fails at for ever become dead letters while it takes
     const wanted = Array.from({ length: 10 }, (_, i) => i + 1).filter((n) => !missing.includes(n));
     expect([...ns].map((n) => n - base)).toEqual(wanted);
   }
-  // Of the same device alone too, once anything was taken.
+  // Records of the same device are refused alone too, once anything was taken.
   receiver.react = ({ records }) => ({
     status: records.some(({ device_id, payload }) => device_id === first.deviceId && payload.n % 2 === 1)
       ? 502

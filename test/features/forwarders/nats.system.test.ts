@@ -193,7 +193,7 @@ it('it is let in by the credentials file of a user, and by that of no other', as
   await ask('PUT', '/signed', { ...to, credentials: { creds: trusted.creds } });
   await vi.waitFor(async () => expect(await guarded.messages('readings')).toHaveLength(8), patience);
   expect((await ask('GET', '/signed')).body.credentials).toBe('creds');
-  // What is no credentials file is told, and holds up nothing else.
+  // Credentials that are no such file are reported, and hold up nothing else.
   await ask('PUT', '/signed', { ...to, credentials: { creds: 'no such thing' } });
   await send(63, 63);
   await vi.waitFor(

@@ -22,7 +22,7 @@ interface Batch {
   records: Line[];
 }
 
-/** With a line end in it, numbers that JSON.parse would spoil, and two members of one name. */
+/** Payload with a line end in it, numbers that JSON.parse would spoil, and two members of one name. */
 const payload = (n: number): string => `{"n": ${n},\n  "big": 12345678901234567890.10, "n": ${n}}`;
 
 let server: TestServer;
@@ -128,7 +128,7 @@ it('a filter leaves the rest out, and any line can be gone on from', async () =>
   expect(last.total).toBeGreaterThanOrEqual(70);
   expect(before.filter(({ record_id }) => record_id)).toHaveLength(30);
   expect(await lines(`?after=${last.cursor}`)).toEqual([]);
-  // Of a log that is another one by now, everything comes.
+  // A cursor of another log, as after a restore, gives everything.
   expect(await lines(`?after=${all[0]?.cursor.replaceAll(/\w+-\w+/g, '1-zzz')}`)).toEqual(all);
 });
 
@@ -178,7 +178,8 @@ it('who only looks on gets so many records a second, and is told how many were s
   const found = parse(text) as (Line & { skipped?: number })[];
   const all = await lines();
   expect(idsOf(found.slice(0, 5))).toEqual(idsOf(all.slice(0, 5)));
-  // Where a second ends meanwhile, some more of the next one: what is shown and what is skipped are all up to the cursor.
+  // Some more of the next second may be shown where one ends meanwhile: what is shown and what is skipped are all up to
+  // the cursor.
   const shown = found.findIndex(({ skipped }) => skipped !== undefined);
   const { skipped, cursor } = found[shown] ?? {};
   const last = all.findIndex((line) => line.cursor === cursor);

@@ -240,7 +240,7 @@ describe.each(engines)('any sequence on $name', (engine) => {
         if (isReopened) await store.reopen();
         await runAll(after);
         for (const subject of subjects) {
-          // What was done elsewhere may be some moments behind.
+          // Changes made elsewhere may be some moments behind.
           await vi.waitFor(() => subject.check(store), { timeout: 30_000, interval: 20 });
         }
       }),

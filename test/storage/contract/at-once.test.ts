@@ -16,7 +16,7 @@ const operation = fc.oneof(
     arbitrary: fc.record({
       type: fc.constant('send' as const),
       device: fc.nat({ max: devicesPerRun - 1 }),
-      /** Of the sender's keys, which all callers share. */
+      /** One of the sender's keys, which all callers share. */
       key: fc.option(fc.nat({ max: keysPerRun - 1 }), { nil: undefined }),
       requeuesMax: fc.constantFrom(undefined, 0, 1),
     }),
@@ -62,7 +62,7 @@ class Subject {
   readonly #idOfKey = new Map<number, string>();
   readonly #known: string[] = [];
   readonly #dropped: string[] = [];
-  /** Of those that were answered as stored, in the order of each caller. */
+  /** Payloads of the records that were answered as stored, in the order of each caller. */
   readonly #ingested: string[][] = Array.from({ length: callers }, () => []);
 
   constructor(device: DeviceKey) {
@@ -195,7 +195,7 @@ describe.each(engines)('callers at once on $name', (engine) => {
           }),
         );
         for (const subject of subjects) {
-          // What was done elsewhere may be some moments behind.
+          // Changes made elsewhere may be some moments behind.
           await vi.waitFor(() => subject.check(store), { timeout: 30_000, interval: 20 });
         }
         await store.reopen();

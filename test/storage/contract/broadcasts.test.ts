@@ -26,7 +26,7 @@ describe.each(engines)('broadcasts on $name', (engine) => {
   const sizes = (): Promise<number[]> =>
     Promise.all(devices.map(async (device) => store.shard.mail.size(device)));
 
-  /** Of each device that got the mail, what became of it. */
+  /** States of a broadcast's mail, one for each device that got it. */
   const statesOf = async (broadcast: Uint8Array): Promise<string[]> =>
     (await store.shard.mail.ofBroadcast(broadcast, '', 100)).items.map(({ state }) => state);
 
@@ -95,7 +95,7 @@ describe.each(engines)('broadcasts on $name', (engine) => {
       store.settle(devices[n] as DeviceKey, mails[n]?.mailId ?? Buffer.alloc(16), verb);
     await settle(0, 'ack');
     await settle(1, 'reject');
-    // Behind another mail: it is no longer where it was.
+    // The mail is requeued behind another one: it is no longer where it was.
     await store.sendMany(devices[2] as DeviceKey, 1);
     await settle(2, 'requeue');
     await store.shard.devices.delete(devices[3] as DeviceKey);

@@ -7,7 +7,7 @@ import { device, digestOf, fleetId, mailFor, newDevice, second, useStore } from 
 describe.each(engines)('credentials on $name', (engine) => {
   const store = useStore(engine);
 
-  /** Whether it may come in, with which secrets, newest first, and until when with the last of them. */
+  /** Reads whether it may come in, with which secrets, newest first, and until when with the last of them. */
   async function known(of: DeviceKey) {
     const found = await store.shard.devices.credentials(of);
     if (found === undefined) return undefined;

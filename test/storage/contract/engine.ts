@@ -30,7 +30,7 @@ export interface OpenEngine {
   reopen(changed?: EngineOptions): Promise<void>;
   /** `shard` may be asked for writes afterwards, and refuses them. To close it again does nothing. */
   close(): Promise<void>;
-  /** Of one that is closed: nothing stays of it. */
+  /** Removes a store that is closed: nothing stays of it. */
   remove(): Promise<void>;
 }
 

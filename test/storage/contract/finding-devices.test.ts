@@ -18,7 +18,7 @@ type Found = Pick<Device, 'device' | 'name' | 'tags' | 'enabled'> & { seenMs: nu
 
 const idOf = (n: number): string => `DEVICE${String(n).padStart(4, '0')}`;
 
-/** Of every mixture some. */
+/** Devices with some of every mixture. */
 const fleet: readonly Found[] = Array.from({ length: 60 }, (_, n) => ({
   device: deviceKeyOf(fleetId, idOf(n)),
   name: names[n % names.length] ?? '',

@@ -59,7 +59,7 @@ describe.each(engines)('the id of a deleted fleet on $name', (engine) => {
     await registry.deleteFleet(fleetId);
     await removeDevices();
     await registry.retireFleet(fleetId);
-    // What was under way as the fleet was deleted.
+    // A creation that was under way as the fleet was deleted.
     await store.shard.devices.create([newDevice(second)]);
     // The last of a log stays, however old it is.
     await store.shard.log.append({ device: namesake, ...record });

@@ -17,7 +17,7 @@ describe.each(engines)('ingest on $name', (engine) => {
     return by.log.append({ device, kind: 'datapoint', schema: 'reading', payload: payloadOf({}), ...more });
   }
 
-  /** With a key of that age. */
+  /** Ingests with a key of that age. */
   function keyed(key: Buffer, digest = 1, of: DeviceKey = device, by = store.shard): Promise<IngestOutcome> {
     return ingest({ device: of, idempotency: { key, digest: digestOf(digest) } }, by);
   }

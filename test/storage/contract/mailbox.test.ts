@@ -124,7 +124,7 @@ describe.each(engines)('the mailbox on $name', (engine) => {
     const refused = outcomes.filter(({ result }) => result !== 'queued');
     expect(refused).toEqual(refused.map(() => ({ result: 'mailbox_full', mailboxSize: 25 })));
     await expect.poll(() => store.shard.mail.size(device)).toBe(25);
-    // What each was told is the place that it got.
+    // The size that each caller was told is the place that its mail got.
     const bySize = [...queued].sort((a, b) => a.mailboxSize - b.mailboxSize);
     expect(await store.mailIds(device)).toEqual(bySize.map(({ mailId }) => formatUuid(mailId)));
   });

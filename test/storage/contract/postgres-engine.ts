@@ -12,7 +12,7 @@ import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
 const log = createLog('silent');
 
-/** Of one node, as the config has them by default. */
+/** Options of one node, as the config has them by default. */
 export function optionsOf(url: string, changed: EngineOptions = {}): PostgresShardOptions {
   const config = configWith(changed);
   return {
@@ -21,7 +21,7 @@ export function optionsOf(url: string, changed: EngineOptions = {}): PostgresSha
     url,
     connectionsMax: 4,
     timeoutMilliseconds: 10_000,
-    // What is lost is looked for sooner than anybody gives up waiting for it.
+    // Lost connections are looked for sooner than anybody gives up waiting for them.
     keepAliveSeconds: 1,
     retention: {
       retention: () => ({

@@ -11,7 +11,7 @@ const settings = [
   'full_page_writes=off',
   'max_wal_size=128MB',
   'autovacuum=off',
-  // Of several tests at once in each of several processes, with two nodes each.
+  // Several tests run at once in each of several processes, with two nodes each.
   'max_connections=400',
 ];
 

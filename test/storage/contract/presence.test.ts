@@ -42,7 +42,7 @@ describe.each(engines)('presence on $name', (engine) => {
     again();
     leave[1]?.();
     await expect.poll(() => count()).toBe(4);
-    // Whoever has left cannot leave again.
+    // A stream that has left cannot leave again.
     for (const one of [...leave, again]) one();
     for (const one of leave) one();
     await expect.poll(() => count()).toBe(0);

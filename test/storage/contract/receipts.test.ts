@@ -59,7 +59,7 @@ describe.each(engines)('receipts on $name', (engine) => {
     await store.create(device);
     const mailId = await store.send(device);
     await store.settle(device, mailId, 'ack', { fetched: { count: 2, firstMs: 5_000 } });
-    // By another front end, which had noted them until then.
+    // The repetitions come from another front end, which had noted the fetches until then.
     await store.settle(device, mailId, 'ack', { fetched: { count: 4, firstMs: 6_000 } });
     await store.settle(device, mailId, 'reject', { fetched: { count: 1, firstMs: 7_000 } });
     const fetches = [

@@ -37,7 +37,7 @@ describe.each(engines)('refusals on $name', (engine) => {
     sweepMilliseconds: 600_000,
   });
 
-  /** What it was refused for; fails for a write that was taken. */
+  /** Reason for which a write was refused; fails for a write that was taken. */
   const refusalOf = (write: Promise<unknown>): Promise<unknown> =>
     write.then(
       (answer) => `answered: ${JSON.stringify(answer)}`,

@@ -145,7 +145,7 @@ describe.each(engines)('mail that is sent once on $name', (engine) => {
     for (const [index, id] of ids.entries()) {
       expect(await enqueue({ dedupeKey: onceOf(id, 'a') })).toMatchObject({ repeated: index >= 3 });
     }
-    // Of the others only what was for `second`, and what was sent anew.
+    // Forgets those of `second` among the others, and those sent anew.
     expect(await forget(undefined)).toBe(7);
     expect(await enqueue({ dedupeKey: onceOf(ids[4] as Buffer, 'a') })).toMatchObject({ repeated: false });
   });

@@ -30,7 +30,7 @@ export function newDevice(key: DeviceKey, rest: Partial<Device> = {}): Device {
   return { device: key, ...plain, ...rest };
 }
 
-/** What a record says of a mail. */
+/** Content of a record about a mail. */
 export interface MailEventRecord {
   mail_id: string;
   event: string;
@@ -155,7 +155,7 @@ export class Store {
     }
   }
 
-  /** What the log says of the mail of a device, in order. */
+  /** Reads the log's records about the mail of a device, in order. */
   async mailEvents(of: DeviceKey): Promise<MailEventRecord[]> {
     const records = (await this.records()).filter((one) => one.device === of && one.kind === 'receipt');
     return records.map(({ payload }) => JSON.parse(payload.toString('utf8')));

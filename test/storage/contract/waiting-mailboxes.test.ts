@@ -49,7 +49,7 @@ async function countWaiting(store: Store, waitingBeforeMs: number, scanMax: numb
 const farMs = Date.now() + 3_600_000;
 const sinceOf = async (store: Store, of: DeviceKey) =>
   (await store.shard.devices.get(of))?.waitingSinceMs ?? undefined;
-/** Until the next millisecond, of the database too. */
+/** Waits until the next millisecond, of the database too. */
 const aMoment = () => new Promise((resolve) => setTimeout(resolve, 5));
 
 describe.each(engines)('mailboxes that wait on $name', (engine) => {

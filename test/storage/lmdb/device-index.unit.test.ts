@@ -20,7 +20,7 @@ import { openShard } from '../../harness/shard.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
 const opened = [0, 1, 2, 3].map((index) => openShard(join(folder, String(index))));
-/** Of three shards, and of one. */
+/** Environments of three shards, and of one. */
 const layouts = [opened.slice(0, 3), opened.slice(3)];
 const { shard, environment } = opened[3] as (typeof opened)[number];
 afterAll(async () => {
@@ -61,7 +61,7 @@ function dump(environment: Environment): string[] {
   );
 }
 
-/** What the indexes hold when they are made of the devices alone, as these are now. */
+/** Builds the indexes from the devices alone, as these are now. */
 function indexAnew(environment: Environment): void {
   const tables = openTables(environment);
   environment.writeSync(() => {

@@ -31,7 +31,7 @@ function expectUnavailable(answer: DeviceAnswer): void {
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
 }
 
-/** What was answered 201 is in `stored` afterwards. */
+/** Sends a record, and adds it to `stored` if it is answered 201. */
 async function send(device: TestDevice, n: number, stored: Set<string>): Promise<DeviceAnswer> {
   const payload = JSON.stringify({ n, device: device.deviceId, filling: 'x'.repeat(3_000) });
   const answer = await device.request('POST', '/v1/datapoint/reading', payload);

@@ -33,7 +33,7 @@ const cutOf = (batch: Buffer): Buffer => {
   return rest;
 };
 
-/** Whether a walk refuses the batch. */
+/** Tells whether a walk refuses the batch. */
 function refuses(walk: () => Iterable<unknown>): boolean {
   try {
     for (const _ of walk());

@@ -117,7 +117,7 @@ it('records of a fleet go when they are over, those beside them stay with their 
     expected.filter(({ device, position }) => device !== long || (ages[Math.floor(position / 4)] ?? 0) <= 3),
   );
 
-  // What was cut moves to other shards like anything else, and is cut again there.
+  // Cut records move to other shards like anything else, and are cut again there.
   const target = open('lives-target');
   for (const _ of moveLog(environment, () => target));
   const content = ({ id, device, payload }: Known): string => `${id} ${device} ${payload}`;
@@ -166,7 +166,7 @@ it('a fleet that has more than it may loses its oldest records, and no other fle
   const half = storedLogBytes(environment.table('times')).get('SHORT001') ?? 0;
   expect(half).toBeLessThanOrEqual(bytesMax / 2);
   expect(half).toBeGreaterThan(bytesMax * 0.4);
-  // What comes later is counted with it.
+  // Later records are counted with it.
   for (let batch = 0; batch < 100; batch += 1) await commit(environment, nowMs, [short], 1_000);
   await trimLog(environment, { retention, nowMs });
   expect(storedLogBytes(environment.table('times')).get('SHORT001')).toBeLessThanOrEqual(bytesMax);

@@ -62,7 +62,7 @@ it('a fleet keeps the newest of its records that its bytes have room for, others
   const after = await readRecords(second.report);
   const ofOther = ({ fleetId }: { fleetId: string }): boolean => fleetId === other.fleetId;
   expect(after.filter(ofOther)).toEqual(before.filter(ofOther));
-  // Of each device the newest are left, whichever shard it is in.
+  // The newest records of each device are left, whichever shard it is in.
   const roundsOf = (deviceId: string): number[] =>
     after.filter((record) => record.deviceId === deviceId).map(({ payload }) => JSON.parse(payload).round);
   for (const { deviceId } of after.filter((record) => !ofOther(record))) {

@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../../../src/domain/audit-log.ts';
 
-/** What somebody asks for, who is named as nobody should be. */
+/** Event by a caller who is named as nobody should be. */
 export function eventOf(about: AuditEvent['about'], more: Partial<AuditEvent> = {}): AuditEvent {
   return {
     requestId: 'request',

@@ -105,7 +105,7 @@ describe('the audit log of several nodes', () => {
           status === 200 && (method === 'SIGHUP' || about.ended === about.number),
       ),
     ).toBe(true);
-    // By pages of any length, from either node, the same backwards.
+    // Pages of any length, from either node, give the same backwards.
     expect(await pages(97)).toEqual(entries.toReversed());
     expect(await pages(1_000, {}, nodes[1])).toEqual(entries.toReversed());
     expect(lines).toEqual([]);

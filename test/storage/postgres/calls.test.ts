@@ -30,7 +30,7 @@ async function failureOf(promise: Promise<unknown>): Promise<ApiError> {
 describe('calls between nodes', () => {
   let url: string;
   let database: Database;
-  /** What nodes had to say. */
+  /** Log lines of the nodes. */
   let lines: string[];
   let closing: { close(): Promise<void> }[];
 
@@ -293,7 +293,7 @@ describe('calls between nodes', () => {
         payload: Buffer.from('{"a":1}'),
       },
     ];
-    // Of what the controls do, that which this test asks for.
+    // Only those of the controls that this test asks for.
     const controls = {
       actionWork: { list: (fleetId: string) => [{ fleetId }] },
       broadcasts: {

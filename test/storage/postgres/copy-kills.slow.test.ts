@@ -51,7 +51,7 @@ async function killOnTheWay(from: readonly string[], to: readonly string[]): Pro
   return child.exitCode === 0;
 }
 
-/** Whether a server would take what was copied so far. */
+/** Tells whether a server would take what was copied so far. */
 async function isServed(to: readonly string[]): Promise<boolean> {
   const [place = ''] = to;
   try {
@@ -69,7 +69,7 @@ async function isServed(to: readonly string[]): Promise<boolean> {
   }
 }
 
-/** With nothing lost or added on the way: another copy finds the same. */
+/** Expects nothing lost or added on the way: another copy finds the same. */
 async function expectWhole(copied: readonly string[]): Promise<void> {
   const isFolder = !copied[0]?.startsWith('postgres:');
   const elsewhere = isFolder ? await emptyDatabases(shards) : [join(folder, 'elsewhere')];

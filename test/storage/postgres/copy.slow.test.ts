@@ -66,7 +66,7 @@ function askedOf({ fleet, devices }: FullFolder, data: string, shards: number): 
   return { devices: keys, mailIds, fleetIds: [fleet.fleetId] };
 }
 
-/** Of a folder, without changing it. */
+/** Reads the answers of a folder, without changing it. */
 async function answersOfFolder(data: string, shards: number, asked: Asked): Promise<unknown[]> {
   const other = `${data}.read`;
   cpSync(data, other, { recursive: true });
@@ -91,7 +91,7 @@ async function answersOfDatabases(urls: readonly string[], asked: Asked): Promis
 }
 
 describe.each([
-  // What moved from three logs into one keeps that it has.
+  // Records that moved from three logs into one keep that they have.
   { shards: 1, made: 3 },
   { shards: 3, made: 3 },
 ])('a folder of $shards shards', ({ shards, made }) => {

@@ -66,7 +66,7 @@ export class DeviceNode {
   readonly reads: PostgresDevices;
   readonly records: PostgresLog;
   readonly trimmer: RecordTrimmer;
-  /** What the database did not do. */
+  /** Errors of the database. */
   readonly failures: string[] = [];
   retention = week;
   readonly limits = config;

@@ -31,7 +31,7 @@ export class MailNode {
   readonly database: Database;
   readonly reads: PostgresMail;
   readonly letters: PostgresDeadLetters;
-  /** What each commit has done. */
+  /** Units of work done by each commit. */
   readonly done: UnitOfWork[] = [];
   /** SQLSTATE and the like of what the database did not do. */
   readonly failures: string[] = [];

@@ -7,7 +7,7 @@ import { deviceOf, MailNode, mailFor, prepare } from './mail-node.ts';
 
 const [first, second] = [deviceOf(1), deviceOf(2)];
 const deviceCount = 4;
-/** Of each of eight on each node. */
+/** Writes of each of eight callers on each node. */
 const writesPerCaller = Number(process.env.WRITES ?? 60);
 const fleetId = first.slice(0, 8);
 

@@ -37,7 +37,7 @@ describe('statements of a database that has counted nothing in its tables', () =
   };
 
   it('a queue that was empty when it was counted is read row by row all the same when it is full', async () => {
-    // Until each connection goes by a plan for all values.
+    // Repeats until each connection goes by a plan for all values.
     for (let round = 0; round < 10; round += 1) await cycle(1);
     const queues = ['mail', 'receipt', 'dead_letter', 'stream'];
     for (const table of queues) {

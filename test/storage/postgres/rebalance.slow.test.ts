@@ -165,7 +165,7 @@ async function answersOf(store: Store, mails: ReadonlyMap<DeviceKey, Uint8Array[
   return { ofDevices, ofFleets };
 }
 
-/** What was sent before is known wherever it is sent to now. */
+/** Expects mail that was sent before to be known wherever it is sent to now. */
 async function expectRepeats(store: Store): Promise<void> {
   for (const device of devices) {
     const shard = store.of(device);
@@ -277,7 +277,7 @@ describe('databases that are added to the store, or go', () => {
     expect(await recordsOf(store.shards[1] as PostgresShard)).toEqual(logs[1]);
     await expectRepeats(store);
     await store.close();
-    // What is done is done, and whoever has the old list is told so.
+    // A finished move is left alone, and a caller with the old list is told so.
     expect((await rebalance(urls.slice(0, 2), three)).stdout).toContain('Nothing to move');
     await expect(Store.open(urls.slice(0, 2))).rejects.toThrow('database 1 of 3 of the store');
     await expect(Store.open([three[1], three[0], three[2]] as string[])).rejects.toThrow('of the store');
@@ -351,7 +351,7 @@ describe('databases that are added to the store, or go', () => {
     expect(await answersOf(store, mails)).toEqual(before);
     await expectRepeats(store);
     await store.close();
-    // By configurations, which keep passwords out of the list of processes.
+    // Configurations keep passwords out of the list of processes.
     const folder = temporaryFolder();
     const files = [two, urls].map((shards, index) => {
       const file = join(folder, `${index}.json`);
@@ -415,7 +415,7 @@ describe('databases that are added to the store, or go', () => {
     await Promise.all(many.map((device) => only.mail.enqueue(mailFor(device))));
     const before = await answersOf(store, mails);
     await store.close();
-    /** Until it has come to its end. Answers how often it was killed. */
+    /** Runs it until it has come to its end. Returns how often it was killed. */
     const killed = async (args: readonly string[]): Promise<number> => {
       for (let kills = 0; ; kills += 1) {
         const child = spawn(process.execPath, [main, ...args], { stdio: 'ignore' });

@@ -214,7 +214,7 @@ describe('records of several nodes in one database', () => {
     expect(await limit(80_000)).toBe(80);
     expect(await limit(64_000)).toBe(60);
     expect(await limit(32_000)).toBe(30);
-    // What has gone with its part is not counted any more.
+    // Records that have gone with their part are not counted any more.
     const short = new Map([['FLEET001', { bytesMax: 32_000 }]]);
     node.retention = { ttlSeconds: 2 * 3_600, bytesMax: 0, fleets: short };
     await node.trimmer.pass();

@@ -8,7 +8,7 @@ import { openPostgresShard } from '../../../src/storage/postgres/writes/open-sha
 import type { PostgresShard } from '../../../src/storage/postgres/writes/postgres-shard.ts';
 import { configWith } from '../../harness/config.ts';
 
-/** What each wait for the database may last here. */
+/** Time that each wait for the database may last here. */
 const timeoutMilliseconds = 1_000;
 export const device: DeviceKey = deviceKeyOf('FLEET001', 'DEVICE0001');
 

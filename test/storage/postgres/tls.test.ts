@@ -42,7 +42,7 @@ describe('a database behind TLS', () => {
   it('is used where its certificate is of the right authority and name, and says nothing of its URL', async () => {
     await using node = await ShardNode.open(urlOf(`sslmode=verify-full&sslrootcert=${authority}`));
     expect(await node.ingest()).toBe('stored');
-    // What notices are told by has its own connection.
+    // The listener for notices has its own connection.
     await postgres.run(
       `DO $$ BEGIN IF EXISTS (SELECT FROM pg_stat_activity a LEFT JOIN pg_stat_ssl s USING (pid)
         WHERE a.usename = '${user}' AND s.ssl IS NOT TRUE) THEN RAISE 'not encrypted'; END IF; END $$`,
