@@ -136,6 +136,28 @@ it('a source that ends its compiler ends nothing else, however often', async () 
   expect(metrics).toContain('fleetpost_action_compiler_losses_total{reason="memory"} 6');
 }, 600_000);
 
+it('a process of the compiler that was ended between two sources is nobody’s fault: the next has another', async () => {
+  await check(trivial);
+  const [pid = 0] = compilers();
+  process.kill(pid, 'SIGKILL');
+  await expect.poll(() => existsSync(`/proc/${pid}`), patience).toBe(false);
+  expect(await check(trivial)).toMatchObject({ status: 200, body: { items: [] } });
+  expect(compilers()).not.toContain(pid);
+});
+
+it('a check of a small action takes a quarter of a second of CPU time at most', async () => {
+  await check(trivial);
+  const [pid = 0] = compilers();
+  const spentMs: number[] = [];
+  for (let beforeMs = usageOf(pid)?.cpuMilliseconds ?? 0; spentMs.length < 5; ) {
+    expect((await check(trivial)).status).toBe(200);
+    const afterMs = usageOf(pid)?.cpuMilliseconds ?? Number.NaN;
+    spentMs.push(afterMs - beforeMs);
+    beforeMs = afterMs;
+  }
+  expect(Math.min(...spentMs)).toBeLessThan(250);
+}, 300_000);
+
 it('a newer check of an action takes the place of one of the same token that waits', async () => {
   await check(trivial);
   const [pid = 0] = compilers();

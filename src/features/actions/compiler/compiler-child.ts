@@ -71,6 +71,11 @@ export class CompilerChild {
     return this.#usage?.residentBytes ?? 0;
   }
 
+  /** Whether it has ended, between two tasks too: the system ends it first where memory is short. */
+  get isLost(): boolean {
+    return this.#loss !== undefined;
+  }
+
   /** Performs one task at a time. Its start is not counted against the first. */
   async perform(task: CompilerTask): Promise<TaskAnswer | CompilerLoss> {
     const startMs = performance.now();

@@ -99,7 +99,8 @@ export class Compiler {
     if (this.#isClosed) throw stopping();
     clearTimeout(this.#idleTimer);
     const { processFile = new URL('./compiler-process.js', import.meta.url) } = this.#options;
-    const child = this.#child ?? new CompilerChild(processFile);
+    const child =
+      this.#child === undefined || this.#child.isLost ? new CompilerChild(processFile) : this.#child;
     this.#child = child;
     const answer = await child.perform(task);
     if (this.#isClosed) throw stopping();
