@@ -95,12 +95,15 @@ export abstract class MemoryStore {
   protected async load(session: Session, store: string): Promise<StoredChange[]> {
     const changed = new Set<string>();
     this.#changedSince = changed;
-    const read = await this.#read(session, store).finally(() => {
+    try {
+      const read = await this.#read(session, store);
+      const all = [...read].filter(([name]) => !changed.has(name)).map(([, change]) => change);
+      this.take(all);
+      return all;
+    } finally {
+      // In the turn of that: what changes in between would be overwritten.
       this.#changedSince = undefined;
-    });
-    const all = [...read].filter(([name]) => !changed.has(name)).map(([, change]) => change);
-    this.take(all);
-    return all;
+    }
   }
 
   async #read(session: Session, store: string): Promise<Map<string, StoredChange>> {

@@ -89,6 +89,8 @@ function answer(call: Call): number | undefined {
       break;
     case 'stopListening':
       stopListening();
+      // The server stops, which has a limit of its own.
+      watchdog?.unwatch();
       break;
     case 'watchThreads':
       watchThreads();

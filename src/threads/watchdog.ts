@@ -79,7 +79,7 @@ export interface EventLoopWatchdogOptions {
 export class EventLoopWatchdog {
   readonly #options: EventLoopWatchdogOptions;
   readonly #cells: Float64Array<SharedArrayBuffer>;
-  readonly #others: readonly WatchedThread[];
+  #others: readonly WatchedThread[];
   readonly #timer: NodeJS.Timeout;
   #lastMs = performance.now();
 
@@ -101,6 +101,11 @@ export class EventLoopWatchdog {
 
   close(): void {
     clearInterval(this.#timer);
+  }
+
+  /** Watches no other thread any more, but is watched on: threads that are told to end fall silent before they have. */
+  unwatch(): void {
+    this.#others = [];
   }
 
   /** Signals progress during a long turn. */

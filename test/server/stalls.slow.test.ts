@@ -64,6 +64,23 @@ it('a worker in an endless loop ends the process, with a reason', async () => {
   expect(server.stderr).toMatch(/worker [0-9]+ stalled for 2 s \(stallEndSeconds\); process ends/);
 });
 
+it('a worker that takes long to close when the server stops is no stall', async () => {
+  await using server = await TestServer.start({ stallEndSeconds: 2 }, undefined, inspected);
+  await evaluate(
+    server,
+    0,
+    `const { parentPort } = process.getBuiltinModule('node:worker_threads');
+    const close = parentPort.close.bind(parentPort);
+    parentPort.close = () => void setTimeout(close, 4_000);`,
+  );
+  await pause(1_000);
+  const startMs = performance.now();
+  server.process.kill('SIGTERM');
+  await server.ended();
+  expect([server.process.exitCode, server.process.signalCode]).toEqual([0, null]);
+  expect(performance.now() - startMs).toBeGreaterThan(3_500);
+});
+
 it('while the main thread stands still devices connect and are served, until mainStallEndSeconds', async () => {
   const limits = { stallEndSeconds: 2, mainStallEndSeconds: 8 };
   await using server = await TestServer.start(limits, undefined, inspected);
