@@ -23,7 +23,7 @@ import { Welcome } from './session/welcome.tsx';
 const furtherScreens = () => import('./screens/further.tsx');
 const FurtherScreen = lazyScreen(async () => (await furtherScreens()).FurtherScreen);
 const Palette = lazyScreen(async () => (await furtherScreens()).Palette);
-// With the editor behind it: the entry is what everybody loads.
+// Loaded lazily, because the editor comes with it: the entry is what everybody loads.
 const WorkshopScreen = lazyScreen(async () => (await import('./screens/workshop.tsx')).WorkshopScreen);
 
 /** The screen of an address. */

@@ -10,7 +10,7 @@ import { unreachableSince } from './server/client.ts';
 import { hourText } from './server/clock.ts';
 import type { Resource } from './server/resource.ts';
 
-/** What is around every screen. */
+/** The frame around every screen. */
 export function Frame(props: {
   fleetId: string;
   fleets: Resource<ListDocument<FleetDocument>>;
@@ -38,7 +38,7 @@ export function Frame(props: {
 
 export interface HeadProps {
   title: ComponentChildren;
-  /** Of the list or the document that the screen is about. */
+  /** The list or the document that the screen is about. */
   read?: Pick<Resource<unknown>, 'readAtMs' | 'failingSinceMs'>;
   beside?: ComponentChildren;
   tools?: ComponentChildren;

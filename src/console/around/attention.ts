@@ -5,11 +5,11 @@ import { path } from '../page/router.ts';
 import { call } from '../server/client.ts';
 import { type Resource, useResource } from '../server/resource.ts';
 
-/** Where it is listed; on other screens one number of it is looked at, in the navigation. */
+/** Interval on the screen that lists it; other screens only show one number of it, in the navigation. */
 const listedEverySeconds = 5;
 const elsewhereEverySeconds = 30;
 
-/** What needs attention in the fleet on the screen: read in one place, for the navigation and for Now. */
+/** Attention items of the fleet on the screen, read in one place, for the navigation and for Now. */
 export const AttentionContext = createContext<Resource<AttentionDocument> | undefined>(undefined);
 
 /** Reads it, for what is around every screen. */

@@ -3,7 +3,7 @@ import { CopyButton } from '../parts/copy-button.tsx';
 import { may } from '../session/session.ts';
 import { screenOf } from './navigation.tsx';
 
-/** What the screen is about, as the audit log names it: a device, a mail, a broadcast; else the whole fleet. */
+/** The object of the screen as the audit log names it: a device, a mail, a broadcast; else the whole fleet. */
 function objectOf(parts: readonly string[]): string | undefined {
   return parts.length > 2 && parts[1] !== 'access' ? parts.at(-1) : undefined;
 }

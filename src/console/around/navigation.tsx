@@ -8,7 +8,7 @@ export interface ScreenLink {
   part: string;
   name: string;
   icon: IconName;
-  /** Of its page: `fleetpost help TOPIC`. */
+  /** Help topic of its page: `fleetpost help TOPIC`. */
   topic: string;
   /** Other first parts of addresses that belong to it. */
   also?: readonly string[];

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
 
-/** Whether the palette is shown. */
+/** True while the palette is shown. */
 export const isPaletteOpen = signal(false);
 
 /** Shows the palette, unless a dialog asks something that is to be answered first. */

@@ -18,7 +18,7 @@ export interface CodeEditorProps {
   check?: ((text: string) => Promise<readonly Fault[] | undefined>) | undefined;
   /** Changes when a text that stayed the same is to be checked again. */
   checkKey?: string | undefined;
-  /** What is known of the fleet when code is completed. */
+  /** Names and shapes of the fleet that completion offers. */
   known?: KnownOfFleet | undefined;
   /** Gets the editor once it is there. */
   editor?: { current: Editor | null };
@@ -30,7 +30,7 @@ export function CodeEditor(props: CodeEditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const own = useRef<Editor | null>(null);
   const [state, setState] = useState<'loading' | 'open' | 'failed'>('loading');
-  // What was typed last, until it comes back: an older text must not overwrite what is typed meanwhile.
+  // The text typed last, until it comes back: an older text must not overwrite what is typed meanwhile.
   const awaited = useRef<string | undefined>(undefined);
   const latest = useRef(props);
   latest.current = props;
@@ -98,7 +98,7 @@ export interface DifferenceProps {
   language: EditorLanguage;
 }
 
-/** What changed between two texts. */
+/** Shows what changed between two texts. */
 export function Difference({ label, before, after, language }: DifferenceProps) {
   const place = useRef<HTMLDivElement>(null);
   const [hasFailed, setFailed] = useState(false);

@@ -34,7 +34,7 @@ const api = readApi(actionApi);
 
 /** Pause in the typing after which a text is checked. */
 const checkDelayMs = 500;
-/** Until a check that could not be made is tried again. */
+/** Pause before a check that could not be made is tried again. */
 const retryMs = 4_000;
 
 export interface EditorOptions {
@@ -46,7 +46,7 @@ export interface EditorOptions {
   onRun: () => void;
   /** Faults of a text; undefined if they are not known, or no longer of use. */
   check?: ((text: string) => Promise<readonly Fault[] | undefined>) | undefined;
-  /** What is completed; absent: nothing is. */
+  /** Source of the completions; absent: there are none. */
   known?: (() => KnownOfFleet) | undefined;
 }
 
@@ -216,7 +216,7 @@ export function openDifference(place: HTMLElement, options: DifferenceOptions): 
       highlightChanges: true,
       gutter: true,
       collapseUnchanged: { margin: 3, minSize: 6 },
-      // Of large texts that differ much a coarser answer, rather than a page that stands still.
+      // Large texts that differ much get a coarser answer, rather than a page that stands still.
       diffConfig: { scanLimit: 2_000, timeout: 300 },
     }),
   ];

@@ -37,7 +37,7 @@ function optionOf({ name, isMethod, detail, info }: Member, shown: Shown): Compl
   };
 }
 
-/** What is known of a fleet when code is completed. */
+/** Names and shapes of a fleet that completion offers. */
 export interface KnownOfFleet {
   /** Schemas of the payloads that the action runs for. */
   payloads: readonly unknown[];

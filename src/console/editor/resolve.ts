@@ -3,7 +3,7 @@ import type { EditorState } from '@codemirror/state';
 import type { SyntaxNode } from '@lezer/common';
 import { type ApiShapes, type Member, membersOfSchemas, type Shape } from './shapes.ts';
 
-/** What is known of the world of an action: its API, and the schemas whose records it runs for. */
+/** The world of an action: its API, and the schemas whose records it runs for. */
 export interface ActionWorld {
   api: ApiShapes;
   payloads: readonly unknown[];
@@ -128,7 +128,7 @@ export class Resolver {
     return undefined;
   }
 
-  /** What is taken apart by a pattern. */
+  /** Shape of the value that a pattern takes apart. */
   #patternShape(pattern: SyntaxNode): Shape | undefined {
     const { parent } = pattern;
     if (parent?.name === 'VariableDeclaration') {
@@ -149,7 +149,7 @@ function parametersOf(scope: SyntaxNode): SyntaxNode[] {
   return found;
 }
 
-/** Of a function that is within no other, which an action is. */
+/** Shape of a parameter, if its function is within no other, as an action is. */
 function shapeOfParameter(scope: SyntaxNode, index: number): Shape | undefined {
   for (let at = scope.parent; at !== null; at = at.parent) if (functions.includes(at.name)) return undefined;
   const api = ['ActionRecord', 'Fleet'][index];

@@ -1,7 +1,7 @@
 import { typescriptLanguage } from '@codemirror/lang-javascript';
 import { writeExactly } from '../server/exact-json.ts';
 
-/** What an expression is, as far as completion knows: one of the API's interfaces, or values that fit a schema. */
+/** Type of an expression, as far as completion knows: one of the API's interfaces, or values that fit a schema. */
 export type Shape = { api: string } | { schemas: readonly unknown[] };
 
 export interface Member {
@@ -9,7 +9,7 @@ export interface Member {
   isMethod: boolean;
   /** Its type in a few words. */
   detail: string;
-  /** What its author says of it. */
+  /** Description by its author. */
   info: string;
   shape: Shape | undefined;
 }
@@ -132,7 +132,7 @@ function typeText(schema: unknown): string {
   return Array.isArray(type) ? type.join(' | ') : typeof type === 'string' ? type : '';
 }
 
-/** What its author says of a value, and the bounds that it has. */
+/** Describes a value: its author's description, and its bounds. */
 function describedBy(schema: unknown): string {
   if (!isObject(schema)) return '';
   const bounds = ['minimum', 'exclusiveMinimum', 'maximum', 'exclusiveMaximum', 'maxLength', 'pattern']

@@ -63,7 +63,7 @@ const look = EditorView.theme({
     textDecoration: 'underline wavy var(--bad) 1px',
     textUnderlineOffset: '3px',
   },
-  // Of the text as it was before it changed.
+  // Marks hints about the text as it was before it changed.
   '.cm-lintRange-hint': {
     backgroundImage: 'none',
     textDecoration: 'underline dotted var(--ink-faint) 1px',

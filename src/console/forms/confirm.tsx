@@ -5,7 +5,7 @@ import { useSubmit } from '../server/submit.ts';
 
 export interface ConfirmProps {
   title: string;
-  /** What will be so afterwards. */
+  /** Says what the state will be afterwards. */
   children: ComponentChildren;
   /** The other button, where "Cancel" would be a word of the work itself. */
   otherwise?: string;

@@ -1,7 +1,7 @@
 import { Ask } from '../parts/dialogs.tsx';
 
 export interface DiscardProps {
-  /** What stays as it is. */
+  /** Says what stays as it is. */
   children: string;
   onClose: () => void;
   onDiscard: () => void;

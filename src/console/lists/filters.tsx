@@ -48,7 +48,7 @@ export function FilterText({ label, value, lengthMax, isMono = false, onChange }
   );
 }
 
-/** What a filter of a list needs whose state is the address: another value begins the list anew. */
+/** Binds a filter of a list to the address, which is its state: another value begins the list anew. */
 export function addressFilter(place: readonly string[], parameters: URLSearchParams, name: string) {
   return {
     value: parameters.get(name) ?? '',

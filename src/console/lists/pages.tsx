@@ -2,15 +2,15 @@ import type { ComponentChildren } from 'preact';
 import { href, path, search } from '../page/router.ts';
 
 export interface PagesProps {
-  /** Where the next page begins; null: this is the last one. */
+  /** Position where the next page begins; null: this is the last one. */
   next: string | null;
   /** The words for the beginning and for what follows. */
   words?: readonly [string, string];
-  /** What is said of this page. */
+  /** Shown beside the links, about this page. */
   children?: ComponentChildren;
 }
 
-/** Of a list that is read newest first. */
+/** Words for a list that is read newest first. */
 export const byAge = ['Newest', 'Older'] as const;
 
 /** Ways to the other pages of the list at this address; where a page begins is `after` in it. */

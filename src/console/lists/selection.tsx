@@ -1,13 +1,13 @@
 import { useRef } from 'preact/hooks';
 
 export interface SelectionProps {
-  /** Of the rows on this page, from the top. */
+  /** Keys of the rows on this page, from the top. */
   keys: readonly string[];
   selected: ReadonlySet<string>;
   onSelected: (selected: ReadonlySet<string>) => void;
 }
 
-/** What is selected after a click on one row, with `from` on all from that one. */
+/** The selection after a click on a row; with `from`, all rows from that one on take its new state. */
 export function toggled(
   { keys, selected }: Pick<SelectionProps, 'keys' | 'selected'>,
   at: number,

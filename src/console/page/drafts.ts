@@ -70,21 +70,21 @@ export function hasDraft(key: string): boolean {
 }
 
 export interface KeptDraft<T> {
-  /** What is written, or else what the server has. */
+  /** The draft, or else what the server has. */
   value: T;
   isChanged: boolean;
-  /** Whether it outlives this screen. */
+  /** True if the draft outlives this screen. */
   isKept: boolean;
   change(changed: Partial<T>): void;
   discard(): void;
 }
 
 /**
- * What is being written of a thing of the server's; `current` is what the server has, or what a new thing begins as,
- * whose draft stays when nothing of it was changed.
+ * A draft of a thing on the server; `current` is what the server has, or what a new thing begins as, whose draft
+ * stays when nothing of it was changed.
  */
 export function useDraft<T extends object>(key: string, current: T, isNew = false): KeptDraft<T> {
-  // Of drafts beyond the bound the screen has the only copy.
+  // The screen has the only copy of drafts beyond the bound.
   const [own, setOwn] = useState<{ key: string; value: T } | undefined>();
   const stored = drafts.value.get(key) as Partial<T> | undefined;
   const unkept = own?.key === key ? own.value : undefined;

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 
-/** Whether the key is meant for a field, a menu or a dialog. */
+/** True if the key is meant for a field, a menu or a dialog. */
 function isTyping(event: KeyboardEvent): boolean {
   // An editor is in a shadow root, from which an event seems to come from its host.
   const [target] = event.composedPath();

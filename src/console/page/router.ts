@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 
-/** Where the console is served. */
+/** Path at which the console is served. */
 const base = '/console';
 
 /** The address of the page, which is the state of its screen. */

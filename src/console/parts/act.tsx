@@ -3,7 +3,7 @@ import type { Scope } from '../../core/scope.ts';
 import { may } from '../session/session.ts';
 
 export interface ActProps {
-  /** What the session must be allowed to. */
+  /** Scope that the session needs for it. */
   scope: Scope;
   onClick: () => void;
   children: ComponentChildren;

@@ -43,7 +43,7 @@ export function ErrorBanner({ error, onRetry }: { error: CallError; onRetry?: ((
   );
 }
 
-/** Where a body does not match its schema, and how. */
+/** Lists where a body does not match its schema, and how. */
 export function SchemaErrors({ errors }: { errors: readonly { path: string; msg: string }[] }) {
   return errors.map(({ path, msg }) => (
     <div class="small" key={path + msg}>

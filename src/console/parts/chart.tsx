@@ -9,7 +9,7 @@ export interface ChartProps {
   values: readonly (number | null)[];
   /** A second line of lesser weight, and a third: the smallest and the largest of each point. */
   range?: readonly [readonly (number | null)[], readonly (number | null)[]];
-  /** What the chart spans, to the last point or to now. */
+  /** Time span of the chart, to the last point or to now. */
   windowSeconds: number;
   height?: number;
   /** Each value is a mean since the point before: drawn level over that time, not as a way from one to the next. */
@@ -108,7 +108,7 @@ export function Chart(props: ChartProps) {
   const [shape, setShape] = useState<typeof uPlot>();
   const [scheme, setScheme] = useState(0);
   useEffect(() => {
-    // Where it cannot be loaded now, the next chart tries again; the last value is text.
+    // If it cannot be loaded now, the next chart tries again; the last value is text.
     loading().then(
       (one) => setShape(() => one),
       () => undefined,

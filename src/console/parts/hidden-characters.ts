@@ -1,6 +1,6 @@
 /**
- * What is not seen, or is seen elsewhere than it stands: controls, zero-width and bidirectional characters, tags and
- * halves of surrogate pairs. A line end and a tab are among them, for a name is one line.
+ * Matches characters that are not seen, or are seen elsewhere than they stand: controls, zero-width and bidirectional
+ * characters, tags and halves of surrogate pairs. A line end and a tab are among them, for a name is one line.
  */
 export const hidden = new RegExp(
   [
@@ -22,10 +22,10 @@ export function codeOf(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** What a terminal may act on when it is pasted there; not tabs and line ends, which some texts are made of. */
+/** Matches what a terminal may act on when it is pasted there; not tabs and line ends, which some texts are made of. */
 const controls = /[^\P{Cc}\t\n]/u;
 
-/** Whether a text is copied as it is: a line has no line end either, which would run it. */
+/** True if a text is copied as it is: a line has no line end either, which would run it. */
 export function isCopied(text: string, hasLines: boolean): boolean {
   return !controls.test(text) && (hasLines || !text.includes('\n'));
 }

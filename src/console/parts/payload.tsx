@@ -4,9 +4,9 @@ import { CopyButton } from './copy-button.tsx';
 import { escapedJson } from './hidden-characters.ts';
 import { visible } from './untrusted.tsx';
 
-/** What of a payload is drawn at first: more would hold up the page. */
+/** Characters of a payload that are drawn at first: more would hold up the page. */
 const shownCharactersMax = 16_384;
-/** Of a payload that is shown whole: the server takes 64 KiB, which indenting makes longer. */
+/** Characters of a payload that is shown whole: the server takes 64 KiB, which indenting makes longer. */
 const wholeCharactersMax = 4_194_304;
 /** Deeper levels are indented no further. */
 const indentedLevelsMax = 24;

@@ -7,7 +7,7 @@ export class ExactNumber {
   }
 }
 
-/** What a browser passes to a reviver beside the value (ECMAScript, "JSON.parse source text access"). */
+/** Third argument that a browser passes to a reviver (ECMAScript, "JSON.parse source text access"). */
 interface Origin {
   source?: string;
 }

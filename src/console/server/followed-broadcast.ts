@@ -4,7 +4,7 @@ import { type Resource, useResource } from './resource.ts';
 
 const everySeconds = 1;
 
-/** Whether all its mail is queued or refused. */
+/** True if all its mail is queued or refused. */
 export function isBroadcastEnded({ ended_at }: BroadcastDocument): boolean {
   return ended_at !== null;
 }

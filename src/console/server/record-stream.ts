@@ -7,7 +7,7 @@ const previewCharacters = 240;
 
 /** A record of the log, its payload as text until somebody looks at it: thousands are kept at once. */
 export interface StreamedRecord extends Omit<RecordDocument, 'payload'> {
-  /** Where to read on after it. */
+  /** Position to read on from, after this record. */
   cursor: string;
   /** Beginning of its payload, on one line. */
   preview: string;

@@ -83,7 +83,7 @@ function keepReading<T>(
     } finally {
       isReading = false;
     }
-    // What was asked for while an answer was on its way may be newer than that answer.
+    // A read asked for while an answer was on its way may be newer than that answer.
     if (isAskedAgain) {
       isAskedAgain = false;
       void read();

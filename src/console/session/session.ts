@@ -11,7 +11,7 @@ export const self = signal<SelfDocument | undefined>(undefined);
 /** The session is being made or looked up. */
 export const isStarting = signal(true);
 
-/** Whether the session has the scope; admin has all. */
+/** True if the session has the scope; admin has all. */
 export function may(scope: Scope): boolean {
   const scopes = self.value?.scopes ?? [];
   return scopes.includes(scope) || scopes.includes('admin');
@@ -52,7 +52,7 @@ export async function logIn(code: string): Promise<void> {
   const made = await call<ConsoleSessionDocument>('POST', '/console-sessions', request);
   const { token: secret, ...session } = made;
   sessionStorage.setItem(kept, secret);
-  // What `/self` would answer: the first screen need not wait for that too.
+  // The same as `/self` would answer: the first screen need not wait for that too.
   self.value = { kind: 'session', ...session };
   token.value = secret;
 }

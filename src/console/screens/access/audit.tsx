@@ -15,7 +15,7 @@ import { AuditTable } from './audit-table.tsx';
 
 const pageEntries = 100;
 
-/** What the address asks for, as the API and the CLI take it. */
+/** Reads the filter from the address, as the API and the CLI take it. */
 function filterOf(parameters: URLSearchParams): { query: Record<string, string>; flags: string[] } {
   const query: Record<string, string> = {};
   const flags: string[] = [];

@@ -3,7 +3,7 @@ import type { ListDocument } from '../../../contract/document.ts';
 import { call } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 
-/** What a token may do, in few words. */
+/** Says what a token may do, in few words. */
 export function scopesText(scopes: TokenDocument['scopes']): string {
   return scopes.includes('admin') ? 'everything' : scopes.join(', ');
 }

@@ -10,7 +10,7 @@ import { exactText, hourText } from '../../server/clock.ts';
 import { type FollowedLog, useFollowedLog } from './followed-log.ts';
 import { countText } from './health.ts';
 
-/** What an action logs, as it comes. */
+/** Follows the log of an action. */
 export function ActionLog({ fleetId, name }: { fleetId: string; name: string }) {
   const [isPaused, setPaused] = useState(false);
   const [text, setText] = useState('');
@@ -80,7 +80,7 @@ interface FollowStateProps {
   onPaused: (isPaused: boolean) => void;
 }
 
-/** Whether the log is followed, with the button that changes it. */
+/** Says whether the log is followed, with the button that changes it. */
 function FollowState({ log: { lines, skipped, error }, isPaused, onPaused }: FollowStateProps) {
   return (
     <>

@@ -41,7 +41,7 @@ export function ActionRun({ fleetId, name, run, back }: ActionRunProps) {
     path,
     (signal) => call<ShownRunDocument>('GET', path, { signal }),
     everySeconds,
-    // What becomes of its mails is followed until nothing more will.
+    // The run's mails are followed until their states are final.
     ({ sent }) => sent.every(({ state }) => !isOpen(state)),
   );
   return (
@@ -123,7 +123,7 @@ function RunFacts({ fleetId, name, run }: { fleetId: string; name: string; run: 
   );
 }
 
-/** What is said of a mail that no receipt tells of. */
+/** Words for mails that have no receipt. */
 const otherStates: Readonly<Record<string, string>> = {
   sending: 'on its way',
   queued: 'waits in the mailbox',

@@ -20,7 +20,7 @@ type Asked =
   | { verb: 'set'; entry: { key: string; value: string } | undefined }
   | { verb: 'delete'; key: string };
 
-/** What an action keeps between its runs. */
+/** Lists the state that an action keeps between its runs. */
 export function ActionState({ fleetId, name }: { fleetId: string; name: string }) {
   const after = search.value.get('after') ?? '';
   const [asked, setAsked] = useState<Asked | undefined>();

@@ -14,7 +14,7 @@ export interface ActionText {
   tests: string;
   /** Empty: as it is. `default`: the configured one. */
   rate: string;
-  /** Of a new one: deployed without running. */
+  /** True to deploy a new action without running it. */
   isDisabled: boolean;
   /** Version that it was begun from; 0 for a new one. */
   base: number;
@@ -33,7 +33,7 @@ const action: Action = async (record, fleet) => {
 export default action;
 `;
 
-/** What a new action begins as. */
+/** A new action before anything is typed. */
 export const newAction: ActionText = {
   language: 'typescript',
   source: newSource,
@@ -75,7 +75,7 @@ export function triggerWord(trigger: Pick<ActionDocument['on'][number], 'kind' |
   return trigger.kind === 'message' ? trigger.schema : `${trigger.kind}:${trigger.schema}`;
 }
 
-/** What makes an action run, in a sentence. */
+/** Says what makes an action run, in a sentence. */
 export function runsForText({
   enabled,
   on,
@@ -99,7 +99,7 @@ export function runsForText({
   return `${parts.filter((part) => part !== undefined).join(', ')}, from now on.`;
 }
 
-/** What is JSON of this shape, or undefined. */
+/** Parses JSON of this shape; undefined if it is none. */
 function parsed(text: string, isShaped: (value: unknown) => boolean): unknown {
   try {
     const value: unknown = JSON.parse(text);
@@ -215,7 +215,7 @@ function canonical(text: string): string {
   }
 }
 
-/** Whether two would deploy the same. */
+/** True if both would deploy the same. */
 export function isSameAction(a: ActionText, b: ActionText): boolean {
   const comparable = ({ where, tests, base: _, ...rest }: ActionText): string =>
     JSON.stringify({ ...rest, where: canonical(where), tests: canonical(tests) || '[]' });

@@ -110,7 +110,7 @@ function Deployed({ fleetId, action, resource, done, onDone }: DeployedProps) {
   const tab: Tab = tabs.find(([one]) => one === asked)?.[0] ?? 'code';
   const path = `/fleets/${fleetId}/actions/${name}/versions/${version}`;
   const shown = useResource(path, (signal) => call<ActionVersionDocument>('GET', path, { signal }));
-  // What is edited stays on the screen while the version that was deployed meanwhile is read.
+  // The edited text stays on the screen while the version that was deployed meanwhile is read.
   const [last, setLast] = useState<ActionVersionDocument | undefined>();
   if (shown.value !== undefined && shown.value !== last) setLast(shown.value);
   const current = useMemo(() => last && textOf(last), [last]);
@@ -208,7 +208,7 @@ function Figures({ action }: { action: ActionDocument }) {
   );
 }
 
-/** What is wrong with it and what to do, with its last error as it stands in the log. */
+/** Says what is wrong with it and what to do, with its last error as it stands in the log. */
 function Trouble({ fleetId, action }: { fleetId: string; action: ActionDocument }) {
   const { mark, word, advice } = actionHealth(action);
   const { last_error, last_failed_at, dead_letters, failures, name } = action;

@@ -4,7 +4,7 @@ import { Banner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { runsForText } from './action-text.ts';
 
-/** What was done last on the screen of an action: a deployment, with what its tests came to, or a rollback. */
+/** The last change made on the screen of an action: a deployment, with the results of its tests, or a rollback. */
 export type Done = ActionDocument & Partial<Pick<DeployedActionDocument, 'tests'>>;
 
 /** Says that a version is deployed or current again, and what makes it run. */

@@ -1,11 +1,11 @@
 import type { ActionDocument } from '../../../contract/action.ts';
 
-/** What an action is, in one word, and what to do about it. */
+/** State of an action in one word, and what to do about it. */
 export interface ActionHealth {
   /** Class of its mark. */
   mark: 'disabled' | 'bad' | 'warn' | 'active';
   word: string;
-  /** What is wrong, and what to do. */
+  /** Says what is wrong, and what to do; undefined if nothing is. */
   advice: string | undefined;
 }
 

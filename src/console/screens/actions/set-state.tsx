@@ -6,9 +6,9 @@ import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 export interface SetStateProps {
-  /** Of the state in the API. */
+  /** Path of the state in the API. */
   path: string;
-  /** What is there now; absent: a key is asked for. */
+  /** The present entry; absent: a key is asked for. */
   entry: { key: string; value: string } | undefined;
   onClose: () => void;
   onDone: () => void;

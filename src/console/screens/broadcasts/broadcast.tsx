@@ -77,7 +77,7 @@ function BroadcastHead(props: { fleetId: string; path: string; resource: Resourc
       <Head
         title={value?.name ?? 'Broadcast'}
         beside={value && <BroadcastMark broadcast={value} />}
-        // What has ended does not change: it is not read again.
+        // A broadcast that has ended does not change: it is not read again.
         {...(value?.ended_at === null && { read: resource })}
         tools={
           <>

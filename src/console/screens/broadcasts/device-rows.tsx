@@ -12,13 +12,13 @@ const pageMax = 1_000;
 
 export interface DeviceRowsProps<T> {
   fleetId: string;
-  /** Of the list in the API, with its filter. */
+  /** Path of the list in the API; `filter` is its query. */
   path: string;
   filter?: Record<string, string>;
   everySeconds: number | undefined;
-  /** Where a row leads, after the fleet, and what it says. */
+  /** Parts of the address that a row leads to, after the fleet; `nameOf` and `textOf` are its words. */
   placeOf(item: T): readonly string[];
-  /** Of the device; null if there is none any more. */
+  /** Name of the device; null if the device no longer exists. */
   nameOf(item: T): string | null;
   textOf(item: T): string;
   /** Prints all of them. */

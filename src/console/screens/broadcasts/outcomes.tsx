@@ -16,7 +16,7 @@ const states = Object.keys(stateTexts) as State[];
 /** The server counts afresh at most so often, however long that takes it. */
 const everySeconds = 5;
 
-/** What became of the mail since it was queued: how many of each state, and on which devices. */
+/** Counts the states of the mail since it was queued, and lists the devices of each. */
 export function Outcomes({ fleetId, path, broadcast }: OfBroadcastProps) {
   const [chosen, setChosen] = useState<State | undefined>();
   const outcomes = useResource(

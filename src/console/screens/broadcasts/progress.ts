@@ -14,7 +14,7 @@ export function doneOf({ queued, refused }: Pick<BroadcastDocument, 'queued' | '
   return queued + refused;
 }
 
-/** Whether it goes on by itself. */
+/** True if it goes on by itself. */
 export function isRunning({ state }: Pick<BroadcastDocument, 'state'>): boolean {
   return state === 'running' || state === 'held';
 }

@@ -16,7 +16,7 @@ export const stateTexts: Readonly<Record<Mail['state'], string>> = {
   acked: 'acknowledged',
 };
 
-/** What became of the mail on one device, or why nothing has, in a few words. */
+/** Says what became of the mail on one device, or why nothing has, in a few words. */
 export function whyOf({ state, fetch_count, device }: Mail): string {
   if (state === 'expired') return `${stateTexts.expired}, ${fetchedText(fetch_count)}`;
   if (device === null && (state === 'unknown' || state === 'queued')) return 'gone with its device';

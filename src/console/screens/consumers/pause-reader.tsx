@@ -3,7 +3,7 @@ import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 export interface PauseReaderProps {
-  /** Of the forwarder or consumer in the API. */
+  /** Path of the forwarder or consumer in the API. */
   path: string;
   reader: { name: string; enabled: boolean };
   onDone: () => void;

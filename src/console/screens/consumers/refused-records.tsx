@@ -15,7 +15,7 @@ import { useSubmit } from '../../server/submit.ts';
 
 export interface RefusedRecordsProps {
   fleetId: string;
-  /** Of the forwarder. */
+  /** Path of the forwarder in the API. */
   path: string;
   count: number;
   onChanged: () => void;

@@ -4,7 +4,7 @@ import { Ask } from '../../parts/dialogs.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
-/** What is to be done with one dead letter of an action, or with all. */
+/** One dead letter of an action, or all of them, to replay or drop. */
 export interface SettledRuns {
   verb: 'replay' | 'drop';
   /** Undefined: all of them. */
@@ -12,7 +12,7 @@ export interface SettledRuns {
 }
 
 export interface SettleRunsProps {
-  /** Of the dead letters in the API. */
+  /** Path of the dead letters in the API. */
   path: string;
   asked: SettledRuns;
   onClose: () => void;

@@ -4,7 +4,7 @@ import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 
-/** What is found of devices that are well, or not in need. */
+/** Findings about devices that are well, or not in need. */
 const quietKinds = ['ok', 'delayed'];
 const warningKinds = ['never_seen', 'offline', 'requeues_all', 'never_fetches'];
 

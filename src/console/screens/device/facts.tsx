@@ -5,7 +5,7 @@ import { StateMark } from '../../parts/state-mark.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { Tags } from '../devices/device-table.tsx';
 
-/** What the server knows of a device. */
+/** Lists what the server knows of a device. */
 export function Facts({ fleetId, device }: { fleetId: string; device: ShownDeviceDocument }) {
   const { last_seen, last_address, created_at, old_secret_until, waiting_since, next_delivery_at } = device;
   const { lockouts, tags } = device;

@@ -22,7 +22,7 @@ export interface MailboxProps {
   everySeconds: number;
 }
 
-/** What waits for the device, its head first, or what will, the next first. */
+/** Lists the mail that waits for the device, its head first, or that is delayed, the next first. */
 export function Mailbox({ fleetId, device, everySeconds }: MailboxProps) {
   const [state, setState] = useState<'queued' | 'delayed'>('queued');
   const [limit, setLimit] = useState(shownMails);

@@ -13,7 +13,7 @@ const spans = [
 ] as const;
 type Span = (typeof spans)[number][0];
 
-/** What the device has sent lately and what became of its mail, as it comes; above it, its numbers as lines. */
+/** Shows what the device has sent lately and what became of its mail, as it comes; above it, its numbers as lines. */
 export function Timeline({ fleetId, deviceId }: { fleetId: string; deviceId: string }) {
   const [span, setSpan] = useState<Span>('15');
   // A time of its own for each span: the log is read from there.

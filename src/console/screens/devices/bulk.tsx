@@ -26,7 +26,7 @@ function sentenceOf(selection: DeviceSelection, queryText: string): string {
   return count === undefined ? `All ${which}` : `All ${number(count)} ${which}`;
 }
 
-/** What can be done with the devices that are selected, one answer for all of them. */
+/** Offers what can be done with the devices that are selected, one answer for all of them. */
 export function Bulk({ fleetId, selection, queryText, onAll, onDone, onClear }: BulkProps) {
   const [asked, setAsked] = useState<'add' | 'remove' | 'enable' | 'disable' | undefined>();
   const target = targetOf(selection);

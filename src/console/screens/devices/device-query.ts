@@ -1,7 +1,7 @@
 import type { Query } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 
-/** What the query bar asks for, as the API and the CLI take it. */
+/** The query bar's filter, as the API and the CLI take it. */
 export interface ParsedQuery {
   filter: Query;
   flags: string[];
@@ -14,7 +14,7 @@ const states = ['connected', 'active', 'offline'];
 
 export const queryWords = 'tag: state: name: id: enabled: seen< seen> waiting>';
 
-/** Whether the whole text is the id of a device as generated ones are, which opens it: other letters may be a name. */
+/** True if the whole text is a device id as generated, which opens it: other letters may be a name. */
 export function isPlainDeviceId(text: string): boolean {
   const word = text.trim();
   return deviceIdPattern.test(word) && word === word.toUpperCase();

@@ -111,7 +111,7 @@ function Row({ fleetId, device, isSelected, isCurrent, onToggle }: RowProps) {
 function openRow(event: TargetedMouseEvent<HTMLTableRowElement>): void {
   const { target, currentTarget, ctrlKey, metaKey, shiftKey } = event;
   if (shiftKey || (target instanceof Element && target.closest('a, .check') !== null)) return;
-  // Whoever marks a text to copy it does not mean to leave.
+  // Marking a text to copy it is not meant as a click on the row.
   if (getSelection()?.type === 'Range') return;
   const click = new MouseEvent('click', { bubbles: true, cancelable: true, ctrlKey, metaKey });
   currentTarget.querySelector('a[data-opens]')?.dispatchEvent(click);

@@ -25,7 +25,7 @@ import { QueryBar } from './query-bar.tsx';
 const pageDevices = 100;
 const everySeconds = 15;
 
-/** Where the text leads if it is an id, or, where no device fits it as it stands, the beginning of ids. */
+/** Address that the text leads to if it is an id, or, if no device fits it as it stands, the beginning of ids. */
 async function targetOfId(
   fleetId: string,
   text: string,

@@ -17,7 +17,7 @@ export type BulkEdit = { enabled: boolean } | { add_tags: string[] } | { remove_
 const idsPerCallMax = 500;
 const shownRefusalsMax = 50;
 
-/** What the API takes as the selection, one for each call that begins anew. */
+/** The selection as the API takes it, one for each call that begins anew. */
 export function selectsOf(selection: DeviceSelection): object[] {
   if ('filter' in selection) {
     const isAll = Object.keys(selection.filter).length === 0;

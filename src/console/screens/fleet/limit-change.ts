@@ -3,10 +3,10 @@ import { type Limit, type LimitName, limitGroups, limitText, parseLimit } from '
 
 const limits = limitGroups.flatMap(([, group]) => group);
 
-/** What was typed for each limit; an empty text stands for the configuration's. */
+/** The text typed for each limit; an empty text stands for the configuration's. */
 export type LimitTexts = Readonly<Record<LimitName, string>>;
 
-/** What is in the fields before anything is typed. */
+/** Texts in the fields before anything is typed. */
 export function textsOf(fleet: FleetDocument): LimitTexts {
   const own = (limit: Limit): string =>
     fleet.own.includes(limit.name) ? limitText(fleet[limit.name] ?? 0, limit.unit) : '';
@@ -30,7 +30,7 @@ export function changeOfFleet(
   return change as FleetChangeBody;
 }
 
-/** Whether a change may remove records: less than before, or what the configuration says. */
+/** True if a change may remove records: less than before, or what the configuration says. */
 export function removesRecords(fleet: FleetDocument, change: FleetChangeBody): boolean {
   return limits.some(({ name, isRetention }) => {
     const [value, before] = [change[name], fleet[name]];

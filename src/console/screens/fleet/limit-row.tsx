@@ -65,7 +65,7 @@ export function LimitRow({ limit, fleet, text, wrong, onText }: LimitRowProps) {
   );
 }
 
-/** Of a rate, 0 is no limit. */
+/** True for a rate of 0, which is no limit. */
 function isUnlimited({ unit }: Limit, value: number): boolean {
   return value === 0 && unit.endsWith('per second');
 }

@@ -8,7 +8,7 @@ export interface Limit {
   name: LimitName;
   title: string;
   unit: LimitUnit;
-  /** What it does, and what of it is not obvious. */
+  /** Says what it does, and what of it is not obvious. */
   hint: string;
   /** Less of it removes what is there. */
   isRetention?: true;

@@ -40,7 +40,7 @@ function filterOf(parameters: URLSearchParams): LiveFilter {
   };
 }
 
-/** Whether a record that was seen before the filter changed still fits it. */
+/** True if a record that was seen before the filter changed still fits it. */
 function fits({ kind, schema, device, text }: LiveFilter, record: StreamedRecord): boolean {
   if (kind !== '' && record.kind !== kind) return false;
   if (schema !== '' && record.schema !== schema) return false;

@@ -17,7 +17,7 @@ export const ends: Readonly<Record<string, string>> = {
   mailbox_full: 'Found its mailbox full',
 };
 
-/** Whether nothing more will happen to it. */
+/** True if nothing more will happen to it. */
 export function isSettled({ state }: ReceiptDocument): boolean {
   return state !== 'queued' && state !== 'delayed';
 }

@@ -9,7 +9,7 @@ import { isSettled } from './mail-life.tsx';
 /** Pages of a mailbox that are looked through for one mail. */
 const pagesMax = 5;
 
-/** Where the payload of a mail is: in the mailbox, with the dead letters, or nowhere any more. */
+/** Finds the payload of a mail: in the mailbox, or with the dead letters; undefined: nowhere any more. */
 async function findPayload(
   fleetId: string,
   receipt: ReceiptDocument,

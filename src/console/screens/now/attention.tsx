@@ -12,7 +12,7 @@ import { exactSpanText } from '../../server/clock.ts';
 /** Kinds that end in one of these have lost something, or stand still. */
 const badKinds = /^(server|dead_letters|stuck_mailboxes)$|_(held|lost|dead_letters)$/;
 
-/** Where an item is looked at; undefined: it is of the server, whose reasons say what to do. */
+/** Address that shows an item; undefined: it is of the server, whose reasons say what to do. */
 function targetOf(
   fleetId: string,
   { kind, name, device_id }: AttentionItem,
@@ -28,7 +28,7 @@ function targetOf(
   return href([fleetId, `${kind.split('_', 1)[0]}s`, name]);
 }
 
-/** What an operator of the fleet should look at, each a link to where it is. */
+/** Lists what an operator of the fleet should look at, each a link to where it is. */
 export function Attention({ fleetId }: { fleetId: string }) {
   const attention = useContext(AttentionContext);
   if (attention === undefined) return null;

@@ -58,7 +58,7 @@ export function FirstSteps({ fleetId, onMade }: { fleetId: string; onMade: () =>
   );
 }
 
-/** What a device sends first, with its own ids; its secret only where it was just made. */
+/** Commands for a device's first requests, with its own ids; its secret only if it was just made. */
 function commandsOf({ fleet_id, device_id }: DeviceDocument, secret: string) {
   const base = `https://${location.hostname}:8443`;
   const headers = [`X-Fleet-ID: ${fleet_id}`, `X-Device-ID: ${device_id}`, `X-Device-Secret: ${secret}`];

@@ -17,7 +17,7 @@ const perSecond = (value: number): string => `${value < 10 ? Number(value.toFixe
 const milliseconds = (value: number): string =>
   `${value < 10 ? Number(value.toFixed(1)) : Math.round(value)} ms`;
 
-/** What the server does, of the last minutes, and who asks most. */
+/** Draws what the server has done in the last minutes, and who asks most. */
 export function Pulse({ fleetId }: { fleetId: string }) {
   const top = useResource('top', (signal) => call<TopDocument>('GET', '/top', { signal }), 2);
   const { value } = top;

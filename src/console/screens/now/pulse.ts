@@ -1,6 +1,6 @@
 import type { TopDocument } from '../../../contract/server.ts';
 
-/** What a server did between two looks. */
+/** Activity of a server between two answers of `/top`. */
 export interface Beat {
   timeSeconds: number;
   /** Null where nobody looked. */

@@ -97,7 +97,7 @@ export function entriesOfScreen(): PaletteEntry[] {
   });
 }
 
-/** What is read of a button: without its key, and without what is for ears alone. */
+/** Text of a button, without its key, and without what is for ears alone. */
 function nameOf(button: HTMLElement): string {
   if (button.ariaLabel) return button.ariaLabel;
   const copy = button.cloneNode(true) as HTMLElement;
@@ -105,7 +105,9 @@ function nameOf(button: HTMLElement): string {
   return (copy.textContent ?? '').trim().replace(/\s+/g, ' ').slice(0, 80);
 }
 
-/** What an exact id leads to: a device at once, in small letters the one of `found` that is meant; a mail by its device. */
+/**
+ * Entries for an exact id: a device at once, in small letters the one of `found` that is meant; a mail by its device.
+ */
 export function entriesOfId(
   fleetId: string,
   text: string,
@@ -117,7 +119,7 @@ export function entriesOfId(
   if (deviceId.test(first) && second === '') {
     const meant = found.find(({ device_id }) => spellingsOf(first).includes(device_id));
     if (meant !== undefined) return [deviceEntry(fleetId, meant)];
-    // Until it is known how the id is written, the list of devices finds that out.
+    // The list of devices finds out how the id is written, if that is not known yet.
     const target = isPlainDeviceId(first)
       ? href([fleetId, 'devices', first])
       : href([fleetId, 'devices'], { q: first });

@@ -31,13 +31,13 @@ export function useFoundDevices(fleetId: string, text: string): readonly DeviceD
       const devices = new Map([...byId, ...byName.items].map((one) => [one.device_id, one]));
       setFound({ text: wanted, devices: [...devices.values()].slice(0, devicesMax) });
     };
-    // What cannot be read now is not found; the screens say why.
+    // A failed read finds nothing; the screens say why.
     const timer = setTimeout(() => look().catch(() => undefined), pauseMs);
     return () => {
       clearTimeout(timer);
       stopping.abort();
     };
   }, [fleetId, wanted]);
-  // What was found before stays until the next is there, where it still fits.
+  // The devices found before stay until the next are there, if they still fit.
   return found.text !== '' && wanted.startsWith(found.text) ? found.devices : [];
 }

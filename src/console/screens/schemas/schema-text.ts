@@ -18,7 +18,7 @@ export interface SampleText {
   sample: string;
 }
 
-/** What a new schema begins as. */
+/** A new schema before anything is typed. */
 export const newSchema: WrittenSchema = {
   text: `{
   "type": "object",
@@ -36,7 +36,7 @@ export function schemaDraftKey(fleetId: string, kind: string, name: string): str
   return `${fleetId}/schema/${kind}/${name}`;
 }
 
-/** Whether it can be stored as far as this page knows. */
+/** Says why it cannot be stored, as far as this page knows; undefined if it can. */
 export function schemaProblem({ text }: WrittenSchema): string | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -5,13 +5,13 @@ import type { ForwarderDocument } from '../../../contract/forwarder.ts';
 import { call } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 
-/** What names a schema, with the command that shows it. */
+/** An action, forwarder or consumer that names a schema; `what` is also the command that shows it. */
 export interface SchemaUse {
   what: 'action' | 'forwarder' | 'consumer';
   name: string;
 }
 
-/** What of a fleet names schemas, by `kind:name`. */
+/** Uses of each schema of a fleet, by `kind:name`. */
 export type SchemaUses = ReadonlyMap<string, readonly SchemaUse[]>;
 
 /** Reads what uses the schemas of a fleet. What reads records of all schemas names none. */

@@ -32,16 +32,16 @@ import {
 import { UsedBy } from './used-by.tsx';
 
 export interface SchemaWorkshopProps extends SchemaName {
-  /** What is stored; of a new schema, what it begins as. */
+  /** The stored schema; of a new one, what it begins as. */
   current: WrittenSchema;
   isNew: boolean;
   onStored: () => void;
 }
 
-/** What is asked about before it is done. */
+/** Steps that are confirmed before they are done. */
 type Asked = 'store' | 'delete' | 'discard';
 
-/** Where a schema is written, tried on a sample and stored. What is written outlives the screen. */
+/** Screen to write a schema, try it on a sample and store it. What is written outlives the screen. */
 export function SchemaWorkshop({ current, isNew, onStored, ...schema }: SchemaWorkshopProps) {
   const { fleetId, kind, name } = schema;
   const key = schemaDraftKey(fleetId, kind, name);
@@ -179,7 +179,7 @@ function Written({ fleetId, kind, name, draft, check, uses, isReadOnly }: Writte
 
 interface QuestionProps extends SchemaName {
   asked: Asked | undefined;
-  /** What is stored now; undefined: nothing. */
+  /** The stored text; undefined: there is none. */
   before: string | undefined;
   draft: KeptDraft<WrittenSchema>;
   uses: Resource<SchemaUses>;

@@ -29,7 +29,7 @@ const kinds = [
 ] as const;
 type Kind = (typeof kinds)[number][0];
 
-/** What devices may send and mail may hold. */
+/** Lists the schemas of what devices may send and mail may hold. */
 export function SchemasScreen({ fleetId }: { fleetId: string }) {
   const path = `/fleets/${fleetId}/schemas`;
   const list = useResource(

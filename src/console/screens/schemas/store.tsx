@@ -12,7 +12,7 @@ export interface StoreProps {
   fleetId: string;
   kind: string;
   name: string;
-  /** What is stored now; undefined: nothing. */
+  /** The stored text; undefined: there is none. */
   before: string | undefined;
   after: string;
   uses: readonly SchemaUse[];

@@ -5,15 +5,15 @@ import type { Fault } from '../../editor/faults.ts';
 import { CallError, call } from '../../server/client.ts';
 
 const delayMs = 400;
-/** Until a check that could not be made is tried again. */
+/** Pause before a check that could not be made is tried again. */
 const retryMs = 4_000;
 
-/** What the server says of a schema and a sample as they are written. */
+/** The server's verdict on a schema and a sample as they are written. */
 export interface SchemaCheck {
   document: SchemaCheckDocument | undefined;
   error: CallError | undefined;
   isChecking: boolean;
-  /** Whether what is said is of an earlier text. */
+  /** True if the verdict is on an earlier text. */
   isStale: boolean;
 }
 
@@ -55,7 +55,7 @@ export function useSchemaCheck(
   return { ...state, isStale: checked !== body };
 }
 
-/** Where in the schema a fault is, as far as its sentence says: a member of the schema, or a value of a body. */
+/** Places a fault in the schema, as far as its sentence says where: at a member of the schema, or a value of a body. */
 export function faultsOfSchema({ document }: SchemaCheck): Fault[] {
   if (document === undefined || document.fault === null) return [];
   const msg = document.fault.replace(/^This is not a usable JSON Schema 2020-12: /, '');
@@ -80,7 +80,7 @@ export function faultsKey({ isStale }: SchemaCheck, faults: readonly Fault[]): s
   return `${isStale} ${faults.map(({ msg }) => msg).join()}`;
 }
 
-/** What is wrong with the sample, each at its member. */
+/** Faults of the sample, each at its member. */
 export function faultsOfSample({ document }: SchemaCheck): Fault[] {
   return (document?.sample?.errors ?? []).map(({ path, msg }) => ({ msg, pointer: path }));
 }

@@ -14,7 +14,7 @@ export interface MailFormProps {
   fleetId: string;
   draft: Draft;
   isToDevice: boolean;
-  /** Of the last attempt, by the path in the payload. */
+  /** Errors of the last attempt, by the path in the payload. */
   errors: readonly { path: string; msg: string }[];
   onChange: (changed: Partial<Draft>) => void;
   onSend: () => void;

@@ -12,7 +12,7 @@ export interface MailSentProps {
   mail: SentMailDocument;
 }
 
-/** What becomes of a mail that was just sent, as it happens. */
+/** Follows a mail that was just sent. */
 export function MailSent({ fleetId, deviceId, mail }: MailSentProps) {
   const { mail_id, mailbox_size } = mail;
   const receipt = useReceipt(fleetId, deviceId, mail_id);

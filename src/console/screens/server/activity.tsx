@@ -15,7 +15,7 @@ function rateText(perSecond: number): string {
   return perSecond.toLocaleString('en', { maximumFractionDigits: perSecond < 10 ? 1 : 0 });
 }
 
-/** What `fleetpost top` shows. */
+/** Shows what `fleetpost top` shows. */
 export function ServerActivity(props: { fleetId: string; top: TopDocument; onReleased: () => void }) {
   const { fleetId, top, onReleased } = props;
   const rates = useServerRates(top);

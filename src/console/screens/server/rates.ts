@@ -13,7 +13,7 @@ export type ShardRate = TopDocument['shards'][number] & {
   refusedPerSecond: number;
 };
 
-/** What a server does between two answers of `/top`, as `fleetpost top` shows it. */
+/** Activity of a server between two answers of `/top`, as `fleetpost top` shows it. */
 export interface ServerRates {
   requestsPerSecond: number;
   /** Upper bounds of the quantiles' buckets; undefined if nothing was answered, or beyond all bounds. */

@@ -10,7 +10,7 @@ import { BackupSection } from './backup.tsx';
 import { Configuration } from './configuration.tsx';
 import { Program } from './program.tsx';
 
-/** Whether the data is in the data folder, not in databases. */
+/** True if the data is in the data folder, not in databases. */
 function isInFolder({ configuration }: ServerDocument): boolean {
   return configuration.some(
     ({ key, value }) => key === 'store' && typeof value === 'object' && value.engine === 'lmdb',

@@ -6,7 +6,7 @@ const queueOfBusyShard = 100;
 const rate = (perSecond: number): string =>
   perSecond.toLocaleString('en', { maximumFractionDigits: perSecond < 10 ? 1 : 0 });
 
-/** What each shard holds, and how it keeps up. */
+/** Lists what each shard holds, and how it keeps up. */
 export function ShardTable({ shards }: { shards: readonly ShardRate[] }) {
   return (
     <Section title="Shards">

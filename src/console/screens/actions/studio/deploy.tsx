@@ -16,7 +16,7 @@ import { useDoubts } from './use-doubts.ts';
 export interface DeployProps {
   fleetId: string;
   name: string;
-  /** What runs now; of a new action, what it began as. */
+  /** The version that runs now; of a new action, what it began as. */
   current: ActionText;
   text: ActionText;
   isNew: boolean;

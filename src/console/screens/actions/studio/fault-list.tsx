@@ -13,7 +13,7 @@ export interface FaultListProps {
 
 const drawnFaults = 8;
 
-/** What the check of the types came to, below the code; each fault leads to its line. */
+/** Shows the result of the type check below the code; each fault leads to its line. */
 export function FaultList({ check, text, isReadOnly, onLine, onChange }: FaultListProps) {
   const { faults } = check;
   const isTyped = text.language === 'typescript' && !isReadOnly;

@@ -28,7 +28,7 @@ function changesBetween(before: ActionText, after: ActionText): Change[] {
   return [...changes, ...rate];
 }
 
-/** What differs beside the code. */
+/** Lists what differs beside the code. */
 export function SettingChanges({ before, after }: { before: ActionText; after: ActionText }) {
   const changes = changesBetween(before, after);
   if (changes.length === 0) return null;

@@ -24,7 +24,7 @@ import { WhenItRuns } from './when-it-runs.tsx';
 export interface StudioProps {
   fleetId: string;
   name: string;
-  /** What runs now; of a new action, what it begins as. */
+  /** The version that runs now; of a new action, what it begins as. */
   current: ActionText;
   isNew?: boolean;
   /** Runs a second that it may have now. */
@@ -34,7 +34,7 @@ export interface StudioProps {
 
 type Part = 'code' | 'when' | 'tests';
 
-/** Where an action is written, tried and deployed. What is written outlives the screen. */
+/** Screen to write, try and deploy an action. What is written outlives the screen. */
 export function Studio({ fleetId, name, current, isNew = false, rate, onDeployed }: StudioProps) {
   const draft = useDraft(actionDraftKey(fleetId, name), current, isNew);
   const text = draft.value;
@@ -189,7 +189,7 @@ interface NoticesProps {
   isNew: boolean;
 }
 
-/** What the author should know of the text: that it is overtaken, or not kept. */
+/** Warns the author that the text is overtaken, or not kept. */
 function Notices({ draft, current, isNew }: NoticesProps) {
   const { isChanged, isKept, value } = draft;
   return (

@@ -1,7 +1,7 @@
 import { visible } from '../../../parts/untrusted.tsx';
 import type { TestResult } from './test-runs.ts';
 
-/** What each test came to. */
+/** Lists the result of each test. */
 export function TestList({ results }: { results: readonly (TestResult | undefined)[] }) {
   return (
     <ol class="list" aria-label="Tests">

@@ -5,7 +5,7 @@ import { CallError, call } from '../../../server/client.ts';
 import { parseExactly } from '../../../server/exact-json.ts';
 import { type ActionText, trialBodyText } from '../action-text.ts';
 
-/** What one test came to; undefined while it runs or waits. */
+/** Result of one test; undefined while it runs or waits. */
 export interface TestResult {
   hasPassed: boolean;
   msg: string;

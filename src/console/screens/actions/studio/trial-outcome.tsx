@@ -18,7 +18,7 @@ function milliseconds(value: number): string {
   return `${Number(value).toFixed(1)} ms`;
 }
 
-/** What a run would have done: nothing of it was sent or stored. */
+/** Shows what a run would have done: nothing of it was sent or stored. */
 export function TrialOutcome({ fleetId, trial, onLine }: TrialOutcomeProps) {
   const { error, reason, mails, state, log, cpu_milliseconds, wall_milliseconds } = trial;
   const spent = `${milliseconds(cpu_milliseconds)} of CPU time, ${milliseconds(wall_milliseconds)} in all`;

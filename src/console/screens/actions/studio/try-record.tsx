@@ -107,7 +107,7 @@ export function TryRecord(props: TryRecordProps) {
 function Latest({ latest, record, triggers }: TryRecordProps) {
   const items = latest.value?.items ?? [];
   const texts = useMemo(() => items.map(recordTextOf), [latest.value]);
-  // Of when they were read: options that change by the second cannot be chosen from.
+  // The time at which they were read: options that change by the second cannot be chosen from.
   const now = useMemo(serverNow, [latest.readAtMs]);
   const { value } = record;
   const chosen = texts.findIndex(

@@ -7,11 +7,11 @@ import { type ActionText, triggerIn } from '../action-text.ts';
 
 type PlacedFault = CheckDocument['items'][number];
 
-/** What is known of the types of a source. */
+/** Result of checking the types of a source. */
 export interface ActionCheck {
   check: ((source: string) => Promise<readonly Fault[] | undefined>) | undefined;
   state: 'unchecked' | 'checking' | 'checked' | 'failed';
-  /** Of the text as it is; none while another one is being checked. */
+  /** Faults of the text as it is; none while another one is being checked. */
   faults: readonly PlacedFault[];
   /** Why it could not be checked. */
   msg: string;
@@ -48,13 +48,14 @@ export function useActionCheck(fleetId: string, name: string, text: ActionText, 
       } catch (error) {
         if (!(error instanceof CallError)) throw error;
         setState({ source: asked, state: 'failed', faults: [], msg: error.message });
-        // What the server refuses to check, it refuses again; but not what a check in another window has replaced.
+        // A check that the server refuses would be refused again; but not one that a check in another window has
+        // replaced.
         const isFinal = error.status >= 400 && error.status < 500 && ![409, 429].includes(error.status);
         return isFinal ? [] : undefined;
       }
     };
   }, [fleetId, name, on]);
-  // What was found in an earlier text misleads whoever changes it. The editor ends lines by a line feed alone.
+  // Faults of an earlier text mislead whoever changes it. The editor ends lines by a line feed alone.
   const isStale = state.state === 'checked' && source !== text.source.replace(/\r\n?/g, '\n');
   return {
     ...state,

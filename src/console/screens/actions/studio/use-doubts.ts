@@ -4,15 +4,15 @@ import { type Resource, useResource } from '../../../server/resource.ts';
 import { type ActionText, triggerIn } from '../action-text.ts';
 import { type TestResult, testTexts, useTestRuns } from './test-runs.ts';
 
-/** What stands against deploying a text. */
+/** Reasons not to deploy a text. */
 export interface Doubts {
   tests: number;
-  /** Of each test; undefined while it runs. */
+  /** Result of each test; undefined while it runs. */
   results: readonly (TestResult | undefined)[];
   types: Resource<CheckDocument>;
   /** Why nothing can be said of it yet. */
   pending: string | undefined;
-  /** Whether a test failed, or the types do not hold or are not known. */
+  /** True if a test failed, or the types do not hold or are not known. */
   isDoubtful: boolean;
 }
 

@@ -6,7 +6,7 @@ import { call } from '../../../server/client.ts';
 import { type Resource, useResource } from '../../../server/resource.ts';
 import { triggerIn } from '../action-text.ts';
 
-/** What a fleet has that an action may use. */
+/** Parts of a fleet that an action may use. */
 export interface FleetKnowledge {
   /** Undefined while they are read. */
   schemas: readonly SchemaDocument[] | undefined;

@@ -24,7 +24,7 @@ export interface TrialProps {
   latest: Resource<{ items: RecordDocument[] }>;
 }
 
-/** What came of a run, and what it was of. */
+/** The outcome of a run, and what was run. */
 interface Tried {
   trial: TrialDocument;
   record: RecordText;
@@ -71,7 +71,7 @@ export function useTrial({ fleetId, name, text, latest }: TrialProps) {
     const others = text.tests.trim() === '' ? [] : parseExactly(text.tests);
     return indentedJson([...(Array.isArray(others) ? others : []), test]);
   };
-  // With another record or other code beside it, it would look like the verdict on these.
+  // Beside another record or other code, it would look like the verdict on these.
   const isOfThese = tried?.source === text.source && isSameRecord(tried.record, record.value);
   return {
     run,
