@@ -26,7 +26,7 @@ const runError = Type.Object({ code: runErrorCode, msg: Type.String() });
 export type RunErrorDocument = Static<typeof runError>;
 export const runErrorOrNull = Type.Union([runError, Type.Null()]);
 
-/** What the runs for a record, or for those of a test, would have done. */
+/** The outcome of running an action for a record, or for those of a test, without storing or sending anything. */
 export const trialDocument = Type.Object({
   error: runErrorOrNull,
   reason: nullable('string', { description: 'Why the test failed; null if it passed, or there is none.' }),

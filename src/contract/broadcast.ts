@@ -74,13 +74,13 @@ export const broadcastDocument = Type.Object({
 });
 export type BroadcastDocument = Static<typeof broadcastDocument>;
 
-/** Of a mail whose receipt may be gone. */
+/** States of a mail whose receipt may be gone. */
 export const broadcastMailStates = [...mailStates, 'unknown'] as const;
 const mailState = wordOf([...broadcastMailStates], {
   description: 'Unknown: it went with its device, or its receipt is no longer retained.',
 });
 
-/** What became of the mail of a broadcast on one device. */
+/** State of a broadcast's mail on one device. */
 export const broadcastMailDocument = Type.Object({
   device_id: deviceId,
   mail_id: Type.String(),

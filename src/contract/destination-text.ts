@@ -8,7 +8,7 @@ interface DestinationWords {
   noun: string;
   title: string;
   addresses(destination: Destination): readonly string[];
-  /** Where it sends to, in one line. */
+  /** Says where it sends to, in one line. */
   line(destination: Destination): string;
 }
 
@@ -40,7 +40,7 @@ export function destinationAddresses(destination: Destination): readonly string[
   return words[destination.type].addresses(destination);
 }
 
-/** Where a forwarder sends to, in one line. */
+/** Says where a forwarder sends to, in one line. */
 export function destinationText(destination: Destination): string {
   return words[destination.type].line(destination);
 }

@@ -3,7 +3,7 @@ import { tagLengthMax, tagsMax } from '../core/bounds.ts';
 import { deviceIdPattern, fleetIdPattern, schemaNamePattern } from '../core/identity.ts';
 import { plainCharacter } from '../core/plain-text.ts';
 
-/** What the documents and parameters of the admin API have in common, beginning with a member that may be null. */
+/** A member that may be null: the first of what documents and parameters of the admin API share. */
 export const nullable = <T extends 'string' | 'integer'>(type: T, options: object = {}) =>
   Type.Unsafe<(T extends 'string' ? string : number) | null>({ type: [type, 'null'], ...options });
 
@@ -36,13 +36,13 @@ export const jsonObject = Type.Unsafe<Record<string, unknown>>({
 });
 
 export const time = Type.String({ description: 'ISO 8601, UTC' });
-/** Of a record whose device sent `Recorded-At` (D25). */
+/** Time of a record whose device sent `Recorded-At` (D25). */
 export const recordedAt = Type.String({
   description: 'When the device recorded it, if it said so. ISO 8601, UTC',
 });
 /** RFC 3339 with a time zone, without which a time is ambiguous. Seconds are optional. */
 export const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
-/** What a text that does not match one of the patterns of the contract must be, in words for its error. */
+/** Says what a text must be that does not match one of the patterns of the contract, for its error. */
 export const patternWords: ReadonlyMap<string, string> = new Map([
   [fleetIdPattern.source, 'must be 8 letters or digits'],
   [deviceIdPattern.source, 'must be 10 letters or digits'],
@@ -91,7 +91,7 @@ const errorDocument = Type.Object({
   error: Type.String(),
   msg: Type.String(),
   errors: Type.Optional(Type.Array(Type.Object({ path: Type.String(), msg: Type.String() }))),
-  /** Of a server that is starting or stopping, as in /readyz. */
+  /** Reasons why a server is not ready, while it starts or stops, as in /readyz. */
   reasons: Type.Optional(Type.Array(Type.Object({ reason: Type.String(), msg: Type.String() }))),
 });
 export type ErrorDocument = Static<typeof errorDocument>;

@@ -141,7 +141,7 @@ export const declaredForwarderDocument = Type.Interface([forwarderDocument], {
 });
 export type DeclaredForwarderDocument = Static<typeof declaredForwarderDocument>;
 
-/** What came of a test event. */
+/** Result of a test event. */
 export const forwarderTrialDocument = Type.Object({
   result: Type.Enum(['delivered', 'refused', 'failed']),
   msg: nullable('string', { description: 'Why it was not delivered.' }),

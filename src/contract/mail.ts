@@ -29,7 +29,7 @@ export const sentMailDocument = Type.Object({
 });
 export type SentMailDocument = Static<typeof sentMailDocument>;
 
-/** What may have become of a mail, as its receipt tells it. */
+/** States of a mail, as its receipt tells them. */
 export const mailStates = [
   'delayed',
   'queued',

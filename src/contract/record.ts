@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { recordedAt, time } from './document.ts';
 
-/** What a device sends, and an action runs for. */
+/** Kinds of records that a device sends and that actions run for. */
 export const runKind = Type.Enum(['datapoint', 'message']);
 export const recordKind = Type.Enum(['datapoint', 'message', 'receipt']);
 

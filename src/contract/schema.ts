@@ -23,7 +23,7 @@ export const schemaCheckBody = closedObject(
   { description: 'Has either `name` or `schema`.' },
 );
 export type SchemaCheckBody = Static<typeof schemaCheckBody>;
-/** What a schema costs, and whether a body matches it. */
+/** The cost of a schema, and whether a body matches it. */
 export const schemaCheckDocument = Type.Object({
   fault: nullable('string', { description: 'Why the schema would be refused; null if it would be stored.' }),
   steps: nullable('integer', { description: 'What checking one value may take at most.' }),

@@ -29,7 +29,7 @@ export type CreatedTokenDocument = Static<typeof createdTokenDocument>;
 
 export const newTokenBody = closedObject({
   name: Type.String({ ...name, minLength: 1, description: 'Who or what uses it.' }),
-  // With a type, the validator checks uniqueness by hash instead of comparing all pairs.
+  // A type lets the validator check uniqueness by hash instead of comparing all pairs.
   scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), { minItems: 1, uniqueItems: true }),
   fleet_id: Type.Optional(
     Type.Unsafe<string | null>({

@@ -36,7 +36,7 @@ export function attentionItem(
   return { kind, name: null, device_id: null, count: null, ...about, sentence };
 }
 
-/** What an operator of a fleet should look at. */
+/** Items that an operator of a fleet should look at. */
 export const attentionDocument = Type.Object({
   time: Type.String(),
   stuck_seconds: Type.Integer({
