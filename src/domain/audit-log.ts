@@ -62,7 +62,7 @@ export interface AuditQuery {
   /** Id of a token or claim token, or `bootstrap`. */
   token?: string;
   book?: AuditBook;
-  /** What its details name: the id of a device or a broadcast, the name of an action. */
+  /** Name in its details: the id of a device or a broadcast, the name of an action. */
   about?: string;
   fromMs?: number;
   toMs?: number;

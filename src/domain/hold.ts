@@ -3,8 +3,8 @@ import { sleep } from '../core/async.ts';
 const pollMs = 100;
 
 /**
- * Whether this server is held: it serves devices, and whatever acts by itself waits for an operator's release. One flag
- * for all threads of the process, which each actor reads before it acts.
+ * Flag that this server is held: it serves devices, and whatever acts by itself waits for an operator's release. One
+ * flag for all threads of the process, which each actor reads before it acts.
  */
 export class Hold {
   /** Handed to other threads, which make a `Hold` of it. */

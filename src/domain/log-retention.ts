@@ -17,7 +17,7 @@ export interface LogRetention {
   fleets: ReadonlyMap<string, FleetRetention>;
 }
 
-/** Where a shard gets its retention from, so that it need not know the registry. */
+/** Provides a shard with its retention, so that it need not know the registry. */
 export interface RetentionSource {
   /** The current retention; called once a minute. */
   retention(): LogRetention;

@@ -25,7 +25,7 @@ export function shardOf(device: DeviceKey, shards: number): number {
 export interface Move {
   from: number;
   to: number;
-  /** Where the logs of shards in both layouts ended when it began. */
+  /** End of the log of each shard in both layouts, when the change began. */
   logEnds: readonly number[];
 }
 

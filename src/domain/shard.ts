@@ -10,7 +10,7 @@ import type { ShardStreams } from './shard-streams.ts';
  * Concurrent writes are unordered. Read-your-writes on the answering node; other nodes are eventually consistent.
  */
 export interface Shard {
-  /** Whether a write would be accepted now; checked before a body is read. */
+  /** True if a write would be accepted now; checked before a body is read. */
   accepts(): boolean;
   readonly devices: ShardDevices;
   readonly mail: ShardMail;

@@ -1,6 +1,6 @@
 import type { Device, DeviceChange, FleetCounts } from './device.ts';
 
-/** What a change comes to, and what becomes of the device's open streams (D21). */
+/** Outcome of a change, and its effect on the device's open streams (D21). */
 export type ChangeDecision =
   | { result: 'unchanged' | 'too_many_tags' }
   | { result: 'changed'; after: Device; streams: 'endedStreams' | 'recheckedStreams' | undefined };
@@ -18,7 +18,10 @@ export function withoutOldSecret(device: Device): Device {
   return { ...device, secretDigests: device.secretDigests.slice(0, -1), oldSecretUntilMs: undefined };
 }
 
-/** What creating, changing or deleting a device adds to the counts of its fleet; undefined stands for no device. */
+/**
+ * Difference that creating, changing or deleting a device makes to the counts of its fleet; undefined stands for no
+ * device.
+ */
 export function addedCounts(
   before: Pick<Device, 'enabled'> | undefined,
   after: Pick<Device, 'enabled'> | undefined,
@@ -53,7 +56,7 @@ function changedDevice(
 }
 
 /**
- * Whether the device's newest digest is imported again, as exports contain it: that is no new secret, so it must not
+ * True if the device's newest digest is imported again, as exports contain it: that is no new secret, so it must not
  * end the old one's grace period, nor any stream.
  */
 function isNewest({ secretDigests: [newest] }: Device, digests: readonly Uint8Array[]): boolean {

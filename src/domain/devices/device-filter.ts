@@ -2,7 +2,7 @@ import { deviceIdOf } from '../../core/identity.ts';
 import type { DeviceStatus } from './device.ts';
 import { type DeviceFilter, foldName } from './device-query.ts';
 
-/** Whether a device matches the whole filter: an index covers just one of its conditions, and not exactly. */
+/** True if a device matches the whole filter: an index covers just one of its conditions, and not exactly. */
 export function matches(status: DeviceStatus, filter: DeviceFilter): boolean {
   const { tags, idPrefix, namePrefix, enabled, seenAfterMs, seenBeforeMs, waitingBeforeMs } = filter;
   const { lastSeenMs, waitingSinceMs } = status;

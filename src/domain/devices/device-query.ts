@@ -23,7 +23,7 @@ export interface DeviceFilter {
   seenBeforeMs?: number | undefined;
   /** Exclusive: the first mail of its mailbox has been the first one since an earlier time. */
   waitingBeforeMs?: number | undefined;
-  /** Whether it has an open event stream. */
+  /** True if it has an open event stream. */
   connected?: boolean | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Fetches } from '../mail/mail.ts';
 
-/** What authentication needs to know of a device. */
+/** Fields of a device that authentication needs. */
 export interface DeviceCredentials {
   enabled: boolean;
   /** SHA-256 digests of the valid secrets, newest first: one, or two during a rotation (D3). */
@@ -12,7 +12,7 @@ export interface DeviceCredentials {
   oldSecretUntilMs?: number | undefined;
 }
 
-/** What one read returns to authenticate a device. */
+/** Result of the one read that authenticates a device. */
 export interface Authentication extends DeviceCredentials {
   /** Present if the same read returns it; otherwise it would cost another one, which most requests do not need. */
   mailboxSize?: number | undefined;

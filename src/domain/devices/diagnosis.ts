@@ -117,7 +117,7 @@ function schemaMismatch({ refusals, nowMs }: DiagnosisInput): string | undefined
   return `Calls, and is refused: its ${kind} do not match schema ${name}${where} (${times(count)}, last ${ago(lastMs, nowMs)}).`;
 }
 
-/** Of requests refused for a rate, the share that is no coincidence, and for how long it says what is wrong now. */
+/** Share of requests refused for a rate that is no coincidence, and for how long it says what is wrong now. */
 const limitedShareMin = 0.1;
 const limitedRecentMs = 600_000;
 
@@ -183,7 +183,7 @@ function neverAnswers(input: DiagnosisInput): string | undefined {
   return `Calls, and has ${head.name} in hand since ${ago(firstMs, nowMs)}, without an answer: has what works on it failed?`;
 }
 
-/** What the head of the mailbox keeps from being fetched. */
+/** Says how much mail the head of the mailbox holds up. */
 function behindIt({ mailboxSize }: DiagnosisInput): string {
   return mailboxSize < 2 ? '' : `; ${counted(mailboxSize - 1, 'mail waits', 'mails wait')} behind it`;
 }

@@ -8,7 +8,7 @@ export interface Lockout {
   deviceId: string | undefined;
   /** The unit that limits count as one address (`clientAddressOf`). */
   address: string;
-  /** By the wall clock. */
+  /** Wall-clock time. */
   untilMs: number;
 }
 

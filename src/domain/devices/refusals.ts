@@ -20,7 +20,7 @@ export interface RefusedRequest {
   msg: string;
   /** The first part of the body that does not match its schema. */
   error?: FieldError | undefined;
-  /** What its path names: a schema, or the mail that was sent to it. */
+  /** Name in its path: a schema, or the mail that was sent to it. */
   name?: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface AcceptedRequests extends Pick<RefusedRequest, 'route' | 'name'>
   lastMs: number;
 }
 
-/** What one thread has seen of a device; in no particular order. */
+/** Requests of a device that one thread has seen, in no particular order. */
 export interface SeenRequests {
   refused: Refusal[];
   accepted: AcceptedRequests[];
@@ -62,7 +62,7 @@ export interface RefusalLog {
 export class Refusals {
   /** The device refused last comes last. */
   readonly #devices = new Map<DeviceKey, Map<string, Refusal>>();
-  /** Of devices that any thread has refused something: the one accepted last comes last. */
+  /** Accepted requests of devices that any thread has refused something: the one accepted last comes last. */
   readonly #accepted = new Map<DeviceKey, Map<string, AcceptedRequests>>();
   readonly #marks: DeviceMarks;
   readonly #limited = new LimitedRequests();
@@ -103,7 +103,7 @@ export class Refusals {
     return this.#limited.refused(device, nowMs);
   }
 
-  /** Whether it is worth to note what is accepted of the device. */
+  /** True if it is worth noting what is accepted of the device. */
   wasRefused(device: DeviceKey): boolean {
     return this.#marks.has(device);
   }

@@ -7,7 +7,7 @@ const deaths: ReadonlySet<MailEnd> = new Set<DeathReason>([
   'mailbox_full',
 ]);
 
-/** Whether a mail with this end becomes a dead letter (D16). Each end leaves a receipt (D17). */
+/** True if a mail with this end becomes a dead letter (D16). Each end leaves a receipt (D17). */
 export function isDeath(end: MailEnd): end is DeathReason {
   return deaths.has(end);
 }

@@ -1,6 +1,6 @@
 import type { Enqueue, Mail, MailOutcome, Replay } from './mail.ts';
 
-/** What is known when a mail is sent. */
+/** Facts that decide whether a mail is accepted when it is sent. */
 export interface EnqueueFacts<Mailbox> {
   nowMs: number;
   /** Now or past for a mail that is not to wait. */
@@ -15,7 +15,7 @@ export interface EnqueueFacts<Mailbox> {
   delayedMails: number;
 }
 
-/** What to do with a mail that is sent. */
+/** Decision on a mail that is sent. */
 export type EnqueueDecision<Mailbox> =
   | { does: 'repeat'; mailId: Uint8Array }
   | { does: 'refuse'; outcome: Exclude<MailOutcome, { result: 'queued' }> }
@@ -40,7 +40,7 @@ export function enqueueDecision<Mailbox extends { size: number }>(
   return { does: 'refuse', outcome: { result: 'mailbox_full', mailboxSize } };
 }
 
-/** What a delayed mail becomes when it is due: a dead letter if its mailbox is full (D16). */
+/** State of a delayed mail once it is due: a dead letter if its mailbox is full (D16). */
 export function deliveredAs(mailboxSize: number, mailboxMailsMax: number): 'queued' | 'mailbox_full' {
   return mailboxSize < mailboxMailsMax ? 'queued' : 'mailbox_full';
 }

@@ -11,7 +11,7 @@ export interface MailCounts {
   firstFetchedAtMs: number | undefined;
 }
 
-/** Whether an event has counts. */
+/** True if an event has counts. */
 export function hasCounts(event: MailEvent): boolean {
   return event !== 'queued' && event !== 'delayed';
 }

@@ -28,7 +28,7 @@ export interface DelayedMail {
   id: Buffer;
   name: string;
   payload: Buffer;
-  /** By the wall clock. */
+  /** Wall-clock time. */
   deliverAtMs: number;
   /** Counted from its delivery. */
   ttlSeconds: number;
@@ -99,7 +99,7 @@ export type MailOutcome =
   | { result: 'delayed_full' }
   | { result: 'device_not_found' };
 
-/** With `idempotency`, the key may also be refused. */
+/** Outcome of sending a mail; with `idempotency`, the key may also be refused. */
 export type EnqueueOutcome = MailOutcome | { result: KeyRefusal };
 
 export interface Withdrawal {

@@ -11,8 +11,8 @@ const endOfVerb: Readonly<Record<SettleVerb, MailEnd>> = {
 const requeueCountMax = 0xffff;
 
 /**
- * What a verb makes of a mail that is in the mailbox, at its head or not (D15): a requeued one goes to the tail (D14),
- * unless it was requeued as often as it may (D16).
+ * Result of a verb for a mail that is in the mailbox, at its head or not (D15): a requeued one goes to the tail
+ * (D14), unless it was requeued as often as it may (D16).
  */
 export function settledAs(
   verb: SettleVerb,

@@ -40,12 +40,12 @@ export function rememberEnd(mailbox: SettledMails, mailId: Uint8Array, end: Mail
   mailbox.settled = settled;
 }
 
-/** Whether a list can have this length. */
+/** True if a list can have this length. */
 export function isSettledLength(length: number): boolean {
   return length >= 0 && length % settledBytes === 0;
 }
 
-/** Whether the bytes are a valid list. */
+/** True if the bytes are a valid list. */
 export function isSettledList(bytes: Buffer): boolean {
   if (!isSettledLength(bytes.length) || bytes.length > settledMax * settledBytes) return false;
   for (let endAt = uuidBytesLength; endAt < bytes.length; endAt += settledBytes) {

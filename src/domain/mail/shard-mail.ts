@@ -93,7 +93,7 @@ export abstract class ShardDeadLetters {
   }
 }
 
-/** What a shard remembers of senders that repeat themselves. */
+/** A shard's memory of senders that repeat themselves. */
 export interface ShardDedupe {
   /**
    * Forgets the oldest dedupe keys: those whose UUIDv7 sorts before the 16 bytes, or any. One bounded write; returns

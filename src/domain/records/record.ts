@@ -35,9 +35,9 @@ export interface StoredRecord {
   payload: Buffer;
   /** When the device recorded it, where it said so (D25). */
   recordedAtMs?: number;
-  /** By the wall clock. */
+  /** Wall-clock time. */
   storedAtMs: number;
-  /** Whether it came from another shard's log when the shard count was lowered. */
+  /** True if it came from another shard's log when the shard count was lowered. */
   isRelocated: boolean;
 }
 

@@ -8,7 +8,7 @@ function refused(msg: string): ApiError {
   return new ApiError('invalid_recorded_at', { msg });
 }
 
-/** Whether a day is in the calendar: `Date.parse` takes February 31 for March 3. */
+/** True if a day is in the calendar: `Date.parse` takes February 31 for March 3. */
 function exists(day: string): boolean {
   const timeMs = Date.parse(day);
   return !Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(day);
