@@ -43,7 +43,7 @@ export interface DisabledSchema extends SchemaText {
 /** Limits and notification of a thread's schemas. */
 export interface FleetsOptions {
   settings: SchemaWatch['settings'];
-  /** Whether a fleet that compiles many schemas at once is told to retry; else its bodies wait. */
+  /** True if a fleet that compiles many schemas at once is told to retry; else its bodies wait. */
   defersCompiling: boolean;
   onDisabled(schema: DisabledSchema): void;
 }

@@ -6,7 +6,7 @@ import { Changes } from './changes.ts';
 import { refuseDamaged } from './refuse-damaged.ts';
 import type { Registry } from './registry.ts';
 
-/** What is declared in a fleet by name: deleted and declared again, it has another id. */
+/** A declaration of a fleet, found by its name: deleted and declared again, it has another id. */
 interface Named {
   readonly id: string;
   readonly fleetId: string;
@@ -26,7 +26,7 @@ export abstract class NamedDeclarations<T extends Named> {
   readonly #table: Collection<[fleetId: string, name: string], T>;
   readonly #changes: Changes;
   readonly #perFleetMax: () => number;
-  /** By fleet, then name. */
+  /** Declarations by fleet, then name. */
   readonly #fleets = new Map<string, Map<string, T>>();
   #act: Act<T> = async () => {};
 

@@ -2,7 +2,7 @@ import { OperatorError } from '../core/errors.ts';
 import { fleetIdLength } from '../core/identity.ts';
 
 /**
- * What to do at a damaged record of a kind of declarations whose key is fleet, or fleet and name: without it the server
+ * Refuses a damaged record of a kind of declarations whose key is fleet, or fleet and name: without it the server
  * would do as if it had never been declared. @throws OperatorError
  */
 export function refuseDamaged(kind: string): (key: Buffer) => never {

@@ -117,7 +117,7 @@ export class Registry {
     return [...this.#retired.keys()];
   }
 
-  /** Whether there is such a fleet to work in. */
+  /** True if there is such a fleet to work in. */
   has(fleetId: string): boolean {
     const snapshot = this.#fleets.get(fleetId);
     return snapshot !== undefined && snapshot.fleet.deletingSinceMs === undefined;

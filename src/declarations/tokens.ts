@@ -31,11 +31,11 @@ export interface Token {
   createdAtMs: number;
   /** Null: never. */
   expiresAtMs: number | null;
-  /** Of a session of the console; null for an API token. */
+  /** Set for a session of the console; null for an API token. */
   session: TokenSession | null;
 }
 
-/** What a session token has beyond others: it is revoked with its parent, and ends when it is idle. */
+/** Fields of a session token beyond others': it is revoked with its parent, and ends when it is idle. */
 export interface TokenSession {
   /** Null: the bootstrap token. */
   parentId: string | null;
@@ -143,7 +143,7 @@ export class Tokens {
     return [...this.#digests.values()].flatMap((digest) => this.#byDigest.get(digest) ?? []);
   }
 
-  /** Whether a valid token with full access exists. */
+  /** True if a valid token with full access exists. */
   get hasAdmin(): boolean {
     return this.list().some(
       (token) =>
@@ -281,7 +281,7 @@ export class Tokens {
   }
 }
 
-/** Whether its time is over, or a session was idle for too long. */
+/** True if its time is over, or a session was idle for too long. */
 export function isExpired({
   expiresAtMs,
   session = null,

@@ -12,7 +12,7 @@ export interface RegistryCounts {
   schemas: number;
 }
 
-/** What is wrong with a declaration without its fleet. */
+/** Fault of a declaration whose fleet does not exist. */
 export const ofNoFleet = 'is of a fleet that does not exist';
 
 /** Verifies fleets, schemas, tokens and the hold, compiling each schema. Features verify their own declarations. */

@@ -36,7 +36,7 @@ export class SchemaChecker {
   readonly #settings: Settings<SchemaCheckerSettings>;
   readonly #threadFile: URL;
   readonly #share = new FairShare(0);
-  /** What waits, by fleet; the first fleet is the next. */
+  /** Waiting checks by fleet; the first fleet is the next. */
   readonly #waiting = new Map<string, Check[]>();
   #underWay: { check: Check; deadline: NodeJS.Timeout } | undefined;
   #thread: Worker | undefined;
@@ -52,7 +52,7 @@ export class SchemaChecker {
     this.#threadFile = threadFile;
   }
 
-  /** What a schema may cost. @throws ApiError invalid_schema, unavailable. */
+  /** Determines the cost of a schema. @throws ApiError invalid_schema, unavailable. */
   async check(fleetId: string, text: string): Promise<SchemaCost | undefined> {
     // Its kind makes a difference for a sample only.
     const { fault, cost } = await this.try(fleetId, { kind: 'message', text });
@@ -92,7 +92,7 @@ export class SchemaChecker {
     if (this.#underWay !== undefined || first === undefined) return;
     const [fleetId, [check, ...rest]] = first;
     this.#waiting.delete(fleetId);
-    // Behind all others.
+    // The fleet's other checks wait behind all other fleets'.
     if (rest.length > 0) this.#waiting.set(fleetId, rest);
     if (check === undefined) return;
     clearTimeout(this.#idle);

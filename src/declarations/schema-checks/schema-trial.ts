@@ -4,7 +4,7 @@ import { parseDatapoint, parseMessage, parseSchema } from '../schemas/payload.ts
 import { Schema, type SchemaKind, unwatched } from '../schemas/schema.ts';
 import type { SchemaCost } from '../schemas/schema-cost.ts';
 
-/** What would become of a schema if it were put, and of a body that is held against it. */
+/** Verdict on a schema as if it were put, and on a body that is held against it. */
 export interface SchemaTrial {
   /** Why the schema would be refused. */
   fault: string | undefined;

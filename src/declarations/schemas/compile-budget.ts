@@ -3,12 +3,15 @@ import { unavailable } from '../../core/errors.ts';
 
 /** How long a share of compilations lasts. */
 const windowMs = 1_000;
-/** What is kept, as a multiple of what is compiled within it: of the default, some 30 MB for 25 to 50 ms a second. */
+/**
+ * States that are kept, as a multiple of those compiled within the window: of the default, some 30 MB for 25 to 50 ms
+ * a second.
+ */
 const keptFactor = 20;
 
 /**
- * What one fleet may compile on this thread: so that thirty large schemas whose first bodies come at once are compiled
- * one after the other, and the memory of a thousand is not used at once.
+ * Limits what one fleet may compile on this thread: so that thirty large schemas whose first bodies come at once are
+ * compiled one after the other, and the memory of a thousand is not used at once.
  */
 export class CompileBudget {
   readonly #settings: Settings<{ schemaPatternStatesMax: number }>;

@@ -17,10 +17,10 @@ const programStates = 3;
 const groupStates = 3;
 /** A branch, and what stands for an empty alternative. */
 const alternativeStates = 2;
-/** Of `*`, at most: a loop and, around what may be empty, a branch. */
+/** States of `*`, at most: a loop and, around what may be empty, a branch. */
 const loopStates = 2;
 
-/** What is between two parentheses so far. */
+/** The part between two parentheses so far. */
 interface Group {
   states: number;
   /** Those of the part that a repetition would apply to. */
@@ -39,11 +39,11 @@ export function statesAtMost(expression: string): number {
 /** Follows RE2's own parser. Where that refuses an expression, any count will do. */
 class PatternWalk {
   readonly #expression: string;
-  /** Whether cases are folded anywhere. */
+  /** True if cases are folded anywhere. */
   readonly #isFolding: boolean;
   readonly #groups: Group[] = [];
   #open: Group = { states: 0, last: 0 };
-  /** What is done once for a part, however often it is repeated. */
+  /** States of work that is done once for a part, however often it is repeated. */
   #once = 0;
   #position = 0;
 

@@ -4,7 +4,7 @@ import { statesAtMost } from './pattern-size.ts';
 /** The reason for refusing a pattern. */
 export class InvalidPattern extends Error {}
 
-/** What begins with a repetition is no pattern, and would be one behind anything. */
+/** Matches a pattern that begins with a repetition: it is none, but would be one behind anything. */
 const repetitionOfNothing = /^(?:\(\?[a-zA-Z-]*\))*[*+?{]/;
 /**
  * An empty group keeps the engine from preparing `^…` to be matched in one pass, which takes seconds for some patterns
@@ -41,7 +41,7 @@ export class Pattern {
     }
   }
 
-  /** Whether the pattern matches anywhere in the text, as JSON Schema demands. */
+  /** True if the pattern matches anywhere in the text, as JSON Schema demands. */
   test(text: string): boolean {
     return this.#expression.test(text);
   }

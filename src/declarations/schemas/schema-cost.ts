@@ -27,7 +27,7 @@ const analysisFactor = 1_000;
 /** Its limit where a device waits for it: some milliseconds. */
 const exhaustiveWork = 5_000;
 
-/** What a schema may cost at most, and which value of a body costs it. */
+/** Upper bound of a schema's cost, and which value of a body costs it. */
 export interface SchemaCost {
   steps: number;
   /** JSON Pointer to the value; `*` is any of its items or members. */
@@ -76,7 +76,7 @@ interface AnalysisBounds {
   stepsMax: number;
   /** Limit on the analysis itself. */
   work: number;
-  /** Whether a text beyond `maxLength` is not held against its pattern. */
+  /** True if a text beyond `maxLength` is not held against its pattern. */
   respectsLengths: boolean;
 }
 

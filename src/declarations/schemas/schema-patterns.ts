@@ -3,7 +3,7 @@ import type { JsonObject } from './payload.ts';
 import { escapeToken, membersOf } from './schema-keywords.ts';
 import { quoted } from './schema-references.ts';
 
-/** What the patterns of a schema cost to compile; equal ones count once. */
+/** Cost of compiling the patterns of a schema; equal ones count once. */
 export interface PatternsSize {
   states: number;
   /** JSON Pointer to the largest, and its own states. */

@@ -37,7 +37,7 @@ export class SchemaReferences {
     if (typeof $ref === 'string') pointers.push(this.#resolve($ref, base));
     if (typeof $dynamicRef === 'string') {
       const name = $dynamicRef.replace(/^.*#/, '');
-      // With several, the target would depend on the evaluation path.
+      // If there were several, the target would depend on the evaluation path.
       if ((this.#dynamicAnchors.get(name) ?? 0) > 1)
         throw new Error(`the $dynamicAnchor that a $dynamicRef leads to must be the only one of its name`);
       pointers.push(this.#resolve($dynamicRef, base));

@@ -23,7 +23,7 @@ const bytesPerState = 16;
 /** Limits and notification of a schema. */
 export interface SchemaWatch {
   readonly settings: Settings<{ schemaCheckMillisecondsMax: number; schemaPatternStatesMax: number }>;
-  /** What the fleet may compile on this thread. */
+  /** Budget of the fleet's compilations on this thread. */
   readonly budget?: CompileBudget;
   /** Called once, with the reason for disabling it. */
   onDisabled(reason: string): void;
@@ -43,7 +43,7 @@ export const unwatched: SchemaWatch = {
 /** A schema that is ready to check bodies. */
 interface Compiled {
   validator: Validator;
-  /** What reporting every failing path may take for a byte; determined on the first failure. */
+  /** Upper bound of the steps a byte that reporting every failing path takes; determined on the first failure. */
   exhaustiveSteps: () => number;
 }
 
@@ -54,7 +54,7 @@ export class Schema {
   #disabled: string | undefined;
   readonly #watch: SchemaWatch;
   #compiled: Compiled | undefined;
-  /** What compiling it takes, as states of patterns; counted once. */
+  /** Cost of compiling it, as states of patterns; counted once. */
   #states: number | undefined;
 
   constructor(text: string, watch: SchemaWatch, disabled?: string) {

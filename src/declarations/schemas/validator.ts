@@ -165,7 +165,7 @@ export class Validator {
   }
 }
 
-/** What an alternative evaluates counts only if it fits. */
+/** Checks an alternative: what it evaluates counts only if it fits. */
 function attempt(
   check: Check,
   value: unknown,
@@ -319,7 +319,7 @@ function otherItems(
   return (value, validation, evaluated) => {
     if (!Array.isArray(value)) return true;
     let isValid = true;
-    // By number: an iterator over thousands of items takes as long as their check.
+    // Counts the index, as an iterator over thousands of items takes as long as their check.
     for (let index = 0; index < value.length; index += 1) {
       if (!isOther(index, evaluated)) continue;
       if (failure !== undefined) return validation.fail(() => failure);
