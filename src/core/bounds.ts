@@ -25,7 +25,7 @@ export const fleetBounds = {
   mailbox_mails_max: { minimum: 1, maximum: 65_535 },
   mail_ttl_seconds: { minimum: 1, maximum: mailTtlSecondsMax },
   mail_requeues_max: { minimum: 0, maximum: mailRequeuesMax },
-  /** Of the rates 0 is no limit. */
+  /** Rates: 0 is no limit. */
   requests_per_second_max: { minimum: 0, maximum: 100_000_000 },
   device_requests_per_second_max: { minimum: 0, maximum: 100_000_000 },
   device_bytes_per_second_max: { minimum: 0, maximum: 1_073_741_824 },

@@ -120,7 +120,7 @@ export interface ErrorOptions {
   /** The `X-Mailbox-Size` that D15 asks for on mail errors. */
   mailboxSize?: number;
   retryAfterSeconds?: number;
-  /** What was asked for may have been done. Absent: it was not. */
+  /** Set if the request may have been carried out. Absent: it was not. */
   isOutcomeUnknown?: boolean;
   /** Correlates the answer with the log. */
   requestId?: string;
@@ -160,7 +160,7 @@ export function unavailable(msg: string, retryAfterSeconds = 1): ApiError {
   return new ApiError('unavailable', { msg, retryAfterSeconds });
 }
 
-/** Whether the error is temporary: out of space or time, or a dependency that is down. */
+/** True if the error is temporary: out of space or time, or a dependency that is down. */
 export function isUnavailable(error: unknown): error is ApiError {
   return error instanceof ApiError && error.code === 'unavailable';
 }

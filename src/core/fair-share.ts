@@ -1,5 +1,5 @@
 /**
- * Whether an owner may take more of a shared limit: as long as its share stays within what is free. Alone it gets
+ * True if an owner may take more of a shared limit: as long as its share stays within what is free. Alone it gets
  * half of the limit, n greedy owners get 1/(n+1) each, and an owner with nothing is refused only when nothing is free
  * (dynamic thresholds with alpha 1: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
  * switches", 1998). No share is configured, and none is reserved for owners that may never come.

@@ -19,7 +19,7 @@ export function deviceKeyOf(fleetId: string, deviceId: string): DeviceKey {
   return (fleetId + deviceId) as DeviceKey;
 }
 
-/** Whether the text is a valid device key (D1). */
+/** True if the text is a valid device key (D1). */
 export function isDeviceKey(text: string): text is DeviceKey {
   return /^[A-Za-z0-9]{18}$/.test(text);
 }

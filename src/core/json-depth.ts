@@ -12,7 +12,7 @@ const closeObject = 0x7d;
 export const jsonDepthMax = 128;
 
 /**
- * Whether JSON is nested deeper than `levelsMax`. Scans the bytes, since a parsed value has only the last of
+ * True if JSON is nested deeper than `levelsMax`. Scans the bytes, since a parsed value has only the last of
  * duplicate members. Costs about 1 ns a byte, and nothing for a body too short to be that deep.
  */
 export function isNestedOver(levelsMax: number, bytes: Uint8Array): boolean {

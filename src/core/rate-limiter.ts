@@ -51,7 +51,7 @@ export class RateLimiter {
     return wait;
   }
 
-  /** Whether the bucket is as good as new. */
+  /** True if the bucket is as good as new. */
   isFull(nowSeconds = clockSeconds()): boolean {
     return this.#fullAtSeconds <= nowSeconds;
   }

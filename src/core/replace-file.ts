@@ -5,7 +5,7 @@ export interface Replacement {
   mode: number;
   /** Who is to own it: whoever writes it, if absent. */
   owner?: { uid: number; gid: number };
-  /** Where it is written before it takes its place. */
+  /** Path to write to before it takes the file's place. */
   temporary?: string;
 }
 
@@ -15,7 +15,7 @@ export function replaceFile(
   content: string,
   { mode, owner, temporary = `${file}.new` }: Replacement,
 ): void {
-  // What a crash has left would keep its own mode.
+  // A file that a crash left here would keep its own mode.
   rmSync(temporary, { force: true });
   writeFileSync(temporary, content, { mode, flag: 'wx', flush: true });
   if (owner !== undefined) chownSync(temporary, owner.uid, owner.gid);

@@ -53,7 +53,7 @@ export function uuidTimeMs(bytes: Uint8Array): number {
   return Buffer.from(bytes.buffer, bytes.byteOffset, 6).readUIntBE(0, 6);
 }
 
-/** Whether the first 16 bytes are a valid UUIDv7 (RFC 9562, 4.1 and 5.7). */
+/** True if the first 16 bytes are a valid UUIDv7 (RFC 9562, 4.1 and 5.7). */
 export function isUuid(bytes: Uint8Array): boolean {
   return ((bytes[6] ?? 0) & 0xf0) === 0x70 && ((bytes[8] ?? 0) & 0xc0) === 0x80;
 }

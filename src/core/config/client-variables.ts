@@ -9,15 +9,15 @@ export const adminVariable = 'FLEETPOST_ADMIN';
 /** The configuration file of commands that take `--config`. */
 export const configVariable = 'FLEETPOST_CONFIG';
 
-/** Of programs on devices and their agent, which may run on the machine of a server. */
+/** Variables of programs on devices and of their agent, which may run on the machine of a server. */
 const deviceVariables = ['URL', 'CA', 'PINS', 'QUEUE', 'SOCKET'].map((name) => `FLEETPOST_${name}`);
 
-/** Whether a value of `FLEETPOST_ADMIN` is the URL for commands. */
+/** True if a value of `FLEETPOST_ADMIN` is the URL for commands. */
 export function isAdminUrl(text: string): boolean {
   return /^https?:\/\//.test(text);
 }
 
-/** Whether a variable is for commands, and no configuration key. */
+/** True if a variable is for commands, and no configuration key. */
 export function isClientVariable(name: string, value: string): boolean {
   if (name === adminVariable) return isAdminUrl(value);
   return [tokenVariable, fleetVariable, contextVariable, configVariable, ...deviceVariables].includes(name);

@@ -27,7 +27,7 @@ interface Reloadable {
   isReloadable: true;
 }
 
-/** Of a key whose options say that SIGHUP changes it: it is one of the `Settings`. */
+/** Marks a key whose options say that SIGHUP changes it: it is one of the `Settings`. */
 type Marked<O> = O extends Reloadable ? Reloadable : unknown;
 
 interface IntegerOptions extends Partial<Reloadable> {

@@ -1,4 +1,4 @@
-/** What all options and variables begin with: it makes no two of them alike. */
+/** Prefix of all options and variables: it makes no two of them alike. */
 const prefix = /^(--|FLEETPOST_)/;
 
 /** More differences than that, or than one in three letters, are no mistyping. */
