@@ -15,7 +15,7 @@ export interface ActionDeclarationOptions {
   fleet(fleetId: string): FleetSnapshot;
   checker: SchemaChecker;
   follower: Pick<LogFollower, 'ends'>;
-  /** Of the leader, whichever node that is. */
+  /** Work of the leader, whichever node that is. */
   work: ActionWork;
 }
 

@@ -36,18 +36,18 @@ export interface ActionStatus {
   devicesBehind: number;
   /** Those of them that have used their share of the dead letters. */
   devicesBlocked: number;
-  /** Of all versions. */
+  /** Runs of all versions. */
   runsLastMinute: number;
   /** Attempts since the server started, by outcome. */
   attempts: Readonly<Record<Run['outcome'], number>>;
 }
 
-/** What operators are shown of an action: reading its runs is too much for each scrape of the metrics. */
+/** An action as shown to operators: reading its runs is too much for each scrape of the metrics. */
 export interface ShownAction extends ActionStatus {
   failures: ActionFailures;
 }
 
-/** What the runs for a record, or for those of a test, would have done. */
+/** The outcome of running an action for a record, or for those of a test, without storing or sending anything. */
 export interface RunTrial {
   error: RunError | undefined;
   /** Tags are resolved to devices. */
@@ -70,7 +70,7 @@ export interface RunTrial {
   wallMilliseconds: number;
 }
 
-/** What to try an action on. */
+/** The record or test to try an action on. */
 export type TrialInput = { record: TestRecord } | { test: ActionTest };
 
 /** One key of a state; `value`: JSON text. */
@@ -113,7 +113,7 @@ export interface Run {
   error: RunError | undefined;
   /** Mails queued for delivery. */
   mails: number;
-  /** What became of the first of them, by their ordinals. */
+  /** Results of the first of them, by their ordinals. */
   sent: readonly RunMail[];
 }
 
@@ -133,7 +133,7 @@ export interface ActionDeadLetter extends FailedRecord {
   number: number;
   attempts: number;
   error: RunError;
-  /** With `mail_refused`: the refused mails. The run itself is done; a replay sends only these. */
+  /** The refused mails, after `mail_refused`. The run itself is done; a replay sends only these. */
   refused: readonly {
     device: string;
     name: string;

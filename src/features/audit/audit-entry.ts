@@ -21,7 +21,7 @@ export function withOutcome<C extends AuditContent>(content: C, { about, ...outc
   return { ...content, ...outcome, about: { ...content.about, ...about } };
 }
 
-/** Whether a decoded value is the content of an entry. */
+/** True if a decoded value is the content of an entry. */
 export function isContent(read: unknown): read is AuditContent {
   const { by, method, route, about, status } = (read ?? {}) as Partial<AuditContent>;
   return (
@@ -33,7 +33,7 @@ export function isContent(read: unknown): read is AuditContent {
   );
 }
 
-/** Whether an entry matches the query. */
+/** True if an entry matches the query. */
 export function matchesAuditQuery({ by, book, about, timeMs }: AuditEntry, query: AuditQuery): boolean {
   const { fleetId, token, fromMs = Number.NEGATIVE_INFINITY, toMs = Number.POSITIVE_INFINITY } = query;
   if (fleetId !== undefined && about.fleet_id !== fleetId) return false;

@@ -47,7 +47,7 @@ function existingParentOf(folder: string): string {
 }
 
 interface Mount {
-  /** Of its file system, what is mounted. */
+  /** The part of its file system that is mounted. */
   root: string;
   isReadOnly: boolean;
 }

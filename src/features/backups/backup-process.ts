@@ -8,7 +8,7 @@ import { removeOlderBackups } from '../../storage/lmdb/environment/older-backups
 export interface BackupTask {
   source: BackupSource;
   target: string;
-  /** Whether the server chose the target: then what is cut off is removed. */
+  /** True if the server chose the target: then what is cut off is removed. */
   isTimed: boolean;
   /** Removes older ones beside it. */
   keep?: { id: string; count: number };

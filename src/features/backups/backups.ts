@@ -14,7 +14,7 @@ import { realPathOf, unfitFor } from './backup-place.ts';
 import type { BackupMessage, BackupTask } from './backup-process.ts';
 import type { BackupConfig } from './config.ts';
 
-/** What an earlier start has stored, if it is that. */
+/** Reads what an earlier start has stored, if it is a backup. */
 function readLast(file: string): Backup | undefined {
   try {
     const backup = JSON.parse(readFileSync(file, 'utf8')) as Partial<Backup>;
@@ -45,7 +45,7 @@ export class BackupRunner implements Backups {
   readonly #source: BackupSource;
   readonly #id: string;
   readonly #lastFile: string;
-  /** Of backups that name none. */
+  /** Folder of backups that name none. */
   readonly #folder: string;
   readonly #log: Log;
   #backup: Backup | undefined;

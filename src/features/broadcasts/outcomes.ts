@@ -15,10 +15,7 @@ const scannedMax = 10_000;
 const reuseFactor = 20;
 const rememberedMax = 100;
 
-/**
- * What became of the mails of broadcasts, looked up when it is asked: nothing is counted while devices settle their
- * mail.
- */
+/** Looks up the state of the mails of broadcasts when asked: nothing is counted while devices settle their mail. */
 export class BroadcastOutcomes {
   readonly #shards: readonly Shard[];
   readonly #budget = new EventLoopBudget();

@@ -6,7 +6,7 @@ import { packed, type ValueCodec } from '../../storage/tables/codec.ts';
 import { Collection, type TableLayout } from '../../storage/tables/collection.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
 
-/** What each dead letter has. It includes the record, as the log may be trimmed meanwhile. */
+/** Fields of every dead letter, including the record, as the log may be trimmed meanwhile. */
 export interface FailedRecord {
   record: StoredRecord;
   failedAtMs: number;
@@ -49,11 +49,16 @@ export interface DeadLetterQueueOptions<Letter, Id> {
 /** Letters changed in one transaction. */
 const changedMax = 1_000;
 
-/** What failed for good: the runs of an action, or the records of a forwarder. Kept to be replayed or dropped. */
+/**
+ * The failures that are final: the runs of an action, or the records of a forwarder. Kept to be replayed or dropped.
+ */
 export class DeadLetterQueue<Letter extends FailedRecord, Id> {
   readonly #options: DeadLetterQueueOptions<Letter, Id>;
   readonly #letters: Collection<[owner: Buffer, id: Id], Letter>;
-  /** By owner, once they were counted on disk; from then on with those of transactions that are not durable yet. */
+  /**
+   * Shares by owner, once they were counted on disk; from then on with those of transactions that are not durable
+   * yet.
+   */
   readonly #shares = new Map<string, FairShare>();
   readonly #counts = new Map<string, number>();
   /** Devices of the letters that the transaction being applied removes. */
@@ -80,7 +85,7 @@ export class DeadLetterQueue<Letter extends FailedRecord, Id> {
     return this.#sharesOf(owner).used >= this.#options.max();
   }
 
-  /** Whether the device may have one more, beside others that may still come. */
+  /** True if the device may have one more, beside others that may still come. */
   hasRoomFor(owner: Buffer, device: DeviceKey, others = 0): boolean {
     const shares = this.#sharesOf(owner);
     return isWithinShare(this.#options.max(), shares.used + others, shares.usedBy(device));

@@ -13,7 +13,7 @@ export interface ForwarderDeclarationOptions {
   config: { readonly forwardHosts: string };
   forwarders: Forwarders;
   follower: Pick<LogFollower, 'ends'>;
-  /** Of the leader, whichever node that is. */
+  /** Work of the leader, whichever node that is. */
   work: ForwarderWork;
 }
 
@@ -97,7 +97,10 @@ export class ForwarderDeclarations {
     return secret;
   }
 
-  /** What is declared is so all the same: without a leader nothing runs. */
+  /**
+   * Waits until the leader runs what is declared. Ignores failures: it is declared all the same, and without a leader
+   * nothing runs.
+   */
   async #inForce(): Promise<void> {
     await this.#options.work.followed().catch(() => {});
   }

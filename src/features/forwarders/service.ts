@@ -30,11 +30,11 @@ export interface ForwarderStatus {
 /** A record that the destination refused. */
 export interface ForwarderDeadLetter extends FailedRecord {
   reason: string;
-  /** Whether it is queued to be sent again. */
+  /** True if it is queued to be sent again. */
   isReplayed: boolean;
 }
 
-/** What came of a test event. */
+/** Result of a test event. */
 export interface ForwarderTrial {
   result: Outcome['result'];
   /** Why it was not delivered. */
@@ -46,11 +46,11 @@ export interface ForwarderTrial {
 export interface ForwarderDraft {
   settings: ForwarderSettings;
   secrets: SecretsInput;
-  /** Where a new forwarder begins. */
+  /** Position where a new forwarder begins. */
   start: ForwarderStart;
 }
 
-/** What came of a declaration. */
+/** Result of a declaration. */
 export interface DeclaredForwarder {
   status: ForwarderStatus;
   isNew: boolean;

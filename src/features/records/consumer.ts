@@ -21,10 +21,10 @@ export interface ConsumerSettings {
   enabled: boolean;
 }
 
-/** Where a new consumer begins: at the first record, after the last one, or at a time in ms. */
+/** Start of a new consumer: at the first record, after the last one, or at a time in ms. */
 export type ConsumerStart = 'earliest' | 'latest' | number;
 
-/** Where a consumer begins that was declared elsewhere: at positions, unless there are other logs since. */
+/** Start of a consumer that was declared elsewhere: at positions, unless there are other logs since. */
 export interface DeclaredStart {
   since: readonly number[];
   createdAtMs: number;
@@ -290,7 +290,7 @@ export class Consumer {
     }
   }
 
-  /** Until a lease ends, which is no matter while it is paused. */
+  /** Milliseconds until a lease ends, which is no matter while it is paused. */
   #nextPollMs(): number {
     if (!this.enabled) return pollIntervalMsMax;
     const nowMs = performance.now();

@@ -65,7 +65,7 @@ export class Cursor {
   readonly #cursors: Cursors;
   readonly #key: CursorKey;
   #lost: number;
-  /** What was done before this cursor was read: by an earlier start, or before the shard count changed. */
+  /** Records done before this cursor was read: by an earlier start, or before the shard count changed. */
   readonly #done: Ranges;
   readonly #acknowledged = new Ranges();
   /** Positions that retention had removed before they were read. */
@@ -85,7 +85,7 @@ export class Cursor {
     return this.#acknowledged.size;
   }
 
-  /** Whether the record is done, by its range. */
+  /** True if the record is done, by its range. */
   isDone(position: number): boolean {
     return this.#done.has(position) || this.#acknowledged.has(position);
   }

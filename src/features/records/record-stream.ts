@@ -18,9 +18,9 @@ interface Head {
 }
 
 export interface RecordStreamOptions {
-  /** Where to begin in each log. */
+  /** Position to begin at in each log. */
   starts: readonly Start[];
-  /** Where to end in each; absent, it follows the logs. */
+  /** Position to end at in each; absent, it follows the logs. */
   ends?: readonly number[];
   /** Excludes records stored from then on. */
   toMs?: number;
@@ -106,7 +106,7 @@ export class RecordStream {
     return true;
   }
 
-  /** Whether every record after this one was stored at `toMs` or later. */
+  /** Resolves to true if every record after this one was stored at `toMs` or later. */
   async #isPast(shard: number, { storedAtMs, isRelocated, position }: StoredRecord): Promise<boolean> {
     const { toMs } = this.#options;
     if (toMs === undefined || isRelocated || storedAtMs < toMs + correctionMsMax) return false;

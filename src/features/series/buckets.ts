@@ -33,7 +33,7 @@ export class Buckets {
   readonly #span: BucketSpan;
   readonly #fieldsMax: number;
   readonly #fields = new Map<string, Map<number, Bucket>>();
-  /** Whether there were more fields than are collected. */
+  /** True if there were more fields than are collected. */
   hasMoreFields = false;
 
   constructor(span: BucketSpan, fieldsMax: number) {

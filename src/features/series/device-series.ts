@@ -24,7 +24,7 @@ export interface Series extends BucketSpan {
   fields: FieldSeries[];
   /** From there on nothing was left out. */
   completeFromMs: number;
-  /** Whether a bound left something out: older records, or fields. */
+  /** True if a bound left something out: older records, or fields. */
   isPartial: boolean;
 }
 
@@ -39,7 +39,7 @@ const readMsMax = 2_000;
 /** Positions that are read at once, backwards: small beside the bounds. */
 const stepPositions = 1_024;
 
-/** What one read may still scan. */
+/** Remaining budget of one read's scan. */
 class ScanBudget {
   #bytesLeft = scannedBytesMax;
   #recordsLeft = scannedRecordsMax;

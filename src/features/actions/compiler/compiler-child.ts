@@ -4,7 +4,7 @@ import { type ProcessUsage, usageOf } from './process-usage.ts';
 
 /** A small action takes some hundredths of a second and 130 MB; types can be made that take minutes and gigabytes. */
 export const compilerLimits = { cpuMilliseconds: 5_000, heapMegabytes: 256 } as const;
-/** What the engine holds beside its heap included. */
+/** Resident memory limit, including what the engine holds beside its heap. */
 const residentBytesMax = 536_870_912;
 /** Against a process that never starts. On a busy machine one may wait long for a processor, and is not at fault. */
 const wallMilliseconds = 300_000;
@@ -23,7 +23,7 @@ export const noLosses: Readonly<Record<CompilerLossReason, number>> = {
 
 export interface CompilerLoss {
   loss: CompilerLossReason;
-  /** Of the task. */
+  /** CPU time of the task. */
   cpuMilliseconds: number;
 }
 

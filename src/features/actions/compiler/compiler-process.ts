@@ -49,7 +49,7 @@ function endWithServer(): void {
   });
 }
 
-/** Where memory is short, the system is to end this process and not the server. */
+/** Offers to be ended instead of the server when memory is short. */
 function offerToEnd(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '1000');

@@ -28,7 +28,7 @@ export interface CompilerRequest {
 
 export interface CompilerOptions {
   log: Log;
-  /** What the process runs; from the sources there is none. */
+  /** Script of the process; there is none when running from the sources. */
   processFile?: URL;
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 export interface ProcessUsage {
-  /** Of its main thread. Unlike wall time it does not blame a process for waiting on a busy machine. */
+  /** CPU time of its main thread. Unlike wall time it does not blame a process for waiting on a busy machine. */
   cpuMilliseconds: number;
   residentBytes: number;
 }

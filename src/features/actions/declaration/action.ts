@@ -42,7 +42,7 @@ export function recordsOf({ record, records = [] }: ActionTest): readonly TestRe
   return record === undefined ? records : [record, ...records];
 }
 
-/** What an operator deploys. Retained whole under its number, so that a rollback restores all of it. */
+/** An action as an operator deploys it. Retained whole under its number, so that a rollback restores all of it. */
 export interface ActionDraft {
   language: 'javascript' | 'typescript';
   source: string;
@@ -58,7 +58,7 @@ export interface ActionVersion extends ActionDraft {
   code: string;
 }
 
-/** Where an action begins in the logs, which the leader makes so once for each id. */
+/** Position where an action begins in the logs, which the leader makes so once for each id. */
 export interface ActionBegin {
   /** UUIDv7. */
   id: string;

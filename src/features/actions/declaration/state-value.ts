@@ -5,7 +5,7 @@ import { isNestedOver, jsonDepthMax } from '../../../core/json-depth.ts';
 /** Limits of an action's state: the bytes of a value are those of its JSON. */
 export type StateLimits = Settings<{ actionStateKeysMax: number; actionStateValueBytesMax: number }>;
 
-/** Whether a state may have this key. */
+/** True if a state may have this key. */
 export function isStateKey(key: unknown): key is string {
   return (
     typeof key === 'string' && key.length > 0 && key.length <= actionStateKeyLengthMax && !/\p{Cs}/u.test(key)

@@ -16,7 +16,7 @@ export interface RefusedMail extends OutgoingMail {
 export interface StoredActionDeadLetter extends FailedRecord {
   attempts: number;
   error: RunError;
-  /** With `mail_refused`: the mails to send again, under the same ordinals. */
+  /** The mails to send again after `mail_refused`, under the same ordinals. */
   mails: readonly RefusedMail[];
 }
 

@@ -51,8 +51,8 @@ export interface ActionState {
 }
 
 /**
- * What an action can do. A call with an invalid argument throws a TypeError or RangeError. Mail is sent and state
- * written once the run has succeeded; if it fails, none of it.
+ * Functions that an action can call. A call with an invalid argument throws a TypeError or RangeError. Mail is sent
+ * and state written once the run has succeeded; if it fails, none of it.
  */
 export interface Fleet {
   /** Queues mail for one or several devices, by id. */

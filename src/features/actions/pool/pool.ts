@@ -19,7 +19,7 @@ const niceIncrement = 10;
 export interface ActionPoolOptions {
   config: { actionThreads: number; actionWarmMemoryBytesMax: number };
   log: Log;
-  /** What a thread runs; from the sources there is none. */
+  /** Script of a thread; there is none when running from the sources. */
   taskFile?: URL;
 }
 
@@ -102,7 +102,7 @@ export class ActionPool {
   }
 
   async #start(): Promise<Piscina> {
-    // With the first action: they take some 10 MB, which a server without one can spare.
+    // Loaded with the first action: they take some 10 MB, which a server without one can spare.
     const [{ Piscina }, { compileEngine, threadStackMegabytes }] = await Promise.all([
       import('piscina'),
       import('../sandbox/engine.ts'),
@@ -123,7 +123,7 @@ export class ActionPool {
       execArgv: [],
       argv: [],
       workerData,
-      // With too few cores for all, devices come first. On Linux this applies to the thread alone.
+      // Devices come first with too few cores for all. On Linux this applies to the thread alone.
       niceIncrement,
       resourceLimits: { maxOldGenerationSizeMb: threadHeapMegabytes, stackSizeMb: threadStackMegabytes },
     });

@@ -48,8 +48,8 @@ export async function run({ request, port, heartbeat }: RunTask): Promise<RunRep
   const { effects, budget } = underWay;
   let sandbox = warmKey === undefined ? undefined : warm.take(warmKey);
   let error = await sandbox?.run(record, underWay);
-  // What earlier runs left in a warm sandbox may be why. No code of this run has run yet, so it can start over in a
-  // fresh one.
+  // The leftovers of earlier runs in a warm sandbox may be why. No code of this run has run yet, so it can start over
+  // in a fresh one.
   if (sandbox === undefined || error?.code === 'unreadable_record') {
     sandbox = await Sandbox.make(limits.memoryBytes, name);
     error = sandbox.load(code, underWay) ?? (await sandbox.run(record, underWay));

@@ -19,7 +19,7 @@ class RunRate {
     this.#rate = rate;
   }
 
-  /** Whether the rate allows another run now. */
+  /** True if the rate allows another run now. */
   get isOpen(): boolean {
     return this.#limiter.wait(this.#rate()) === 0;
   }
@@ -118,7 +118,7 @@ export class ActionQueue implements Claimant {
     return this.#inHand.pushReplay({ ...this.#firstTry(undefined, record), deadLetter });
   }
 
-  /** Whether a run could start now if a thread were free. */
+  /** True if a run could start now if a thread were free. */
   hasReady(nowMs: number): boolean {
     return !this.isStopped && this.rate.isOpen && this.#inHand.hasReady(nowMs);
   }
@@ -158,7 +158,7 @@ export class ActionQueue implements Claimant {
   }
 
   /**
-   * Whether there is room for the run to become a dead letter, also by refused mails. The dead letters of one device
+   * True if there is room for the run to become a dead letter, also by refused mails. The dead letters of one device
    * are bounded by its share; beyond it, its runs wait until some are replayed or dropped.
    */
   #mayStart({ deadLetter: number, record: { device } }: PendingRun): boolean {

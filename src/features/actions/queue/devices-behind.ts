@@ -6,7 +6,7 @@ import { behindTable } from '../tables.ts';
 interface DeviceCursor {
   /** Its first record that is not done. One number suffices, as the records of a device are done in order. */
   position: number;
-  /** Where to read on among records that the others have passed; undefined: it is where the others are. */
+  /** Position to read on from among records that the others have passed; undefined: it is where the others are. */
   next: number | undefined;
   /** Number of its records of this log in hand. */
   inHand: number;
@@ -108,7 +108,7 @@ export class DevicesBehind {
     this.#changed.add(device);
   }
 
-  /** Whether nothing needs storing. `position`: everything of the others before it is done. */
+  /** True if nothing needs storing. `position`: everything of the others before it is done. */
   isStored(position: number): boolean {
     if (this.#changed.size > 0) return false;
     for (const cursor of this.#cursors.values()) if (hasCaughtUp(cursor, position)) return false;
@@ -128,7 +128,7 @@ export class DevicesBehind {
 }
 
 /**
- * Whether a device needs no cursor any more: nothing of it is open, and all it has done lies before the stored
+ * True if a device needs no cursor any more: nothing of it is open, and all it has done lies before the stored
  * position.
  */
 function hasCaughtUp({ next, inHand, position: own }: DeviceCursor, position: number): boolean {

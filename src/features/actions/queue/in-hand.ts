@@ -69,7 +69,7 @@ export class InHand {
     return isWithinShare(this.#max(), this.#used, this.of(device));
   }
 
-  /** Whether the device's next run waits for another attempt, or for room among the dead letters. */
+  /** True if the device's next run waits for another attempt, or for room among the dead letters. */
   isStuck(device: DeviceKey): boolean {
     const queue = this.#queues.get(device);
     if (queue === undefined || queue.underWay !== undefined) return false;
@@ -113,7 +113,7 @@ export class InHand {
     return true;
   }
 
-  /** Whether a run could start now if a thread were free. */
+  /** True if a run could start now if a thread were free. */
   hasReady(nowMs: number): boolean {
     for (const queue of this.#delayed) if (headOf(queue).dueMs <= nowMs) this.#enqueue(queue);
     return this.#startable() !== undefined;

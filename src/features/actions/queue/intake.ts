@@ -22,7 +22,7 @@ export interface IntakeOptions {
   trigger: Trigger;
   inHand: InHand;
   devicesBehindMax: number;
-  /** Whether records may be taken now. */
+  /** True if records may be taken now. */
   mayTake(): boolean;
   take(shard: number, record: StoredRecord): void;
 }
@@ -53,7 +53,7 @@ export class Intake {
     for (const { behind } of this.progress) for (const [device] of behind.passed()) yield device;
   }
 
-  /** Whether nothing is taken until a device that is behind has caught up. */
+  /** True if nothing is taken until a device that is behind has caught up. */
   get isHeld(): boolean {
     if (this.#hasFreeCursor) return false;
     const { actionQueueMax } = this.#options.config.settings.current;
@@ -67,8 +67,8 @@ export class Intake {
   }
 
   /**
-   * Whether to scan the log of that shard further. After a start the backlog is scanned shard by shard: the records of
-   * a relocated device lie in two logs, and the lower shard has the older ones.
+   * True if the log of that shard is to be scanned further. After a start the backlog is scanned shard by shard: the
+   * records of a relocated device lie in two logs, and the lower shard has the older ones.
    */
   wants(shard: number): boolean {
     if (!this.#options.mayTake() || this.isHeld) return false;
@@ -82,7 +82,7 @@ export class Intake {
     return this.progress[shard]?.scanned ?? 0;
   }
 
-  /** Whether deciding on this record needs its device. */
+  /** True if deciding on this record needs its device. */
   asksForDevice(record: StoredRecord): boolean {
     return this.#options.trigger.asksForTags(record);
   }
@@ -108,7 +108,7 @@ export class Intake {
     this.#isFull = false;
   }
 
-  /** Where to read the log of that shard again, for devices that are behind and have room. */
+  /** Position to read the log of that shard again from, for devices that are behind and have room. */
   wantsAgain(shard: number): number | undefined {
     let from: number | undefined;
     if (!this.#options.mayTake()) return undefined;
@@ -194,7 +194,8 @@ export class Intake {
   }
 
   /**
-   * Whether not to wait for the device: it is stuck, or has much of all records in hand. Any other takes only a moment.
+   * True if the device is not to be waited for: it is stuck, or has much of all records in hand. Any other takes only
+   * a moment.
    */
   #isSlow(device: DeviceKey): boolean {
     const muchOfAll = this.#options.config.settings.current.actionQueueMax * roomShareMin;
@@ -214,7 +215,7 @@ export class Intake {
   }
 
   /**
-   * Whether a page may be read. After it was full, only with room for several records, counted against what devices
+   * True if a page may be read. After it was full, only with room for several records, counted against what devices
    * behind leave to the others.
    */
   get #hasRoom(): boolean {
@@ -255,7 +256,7 @@ export class Intake {
     return !this.#options.inHand.isStuck(device) && 2 * own <= this.#options.inHand.free;
   }
 
-  /** Whether older records of the device wait in the log of a lower shard, from which it was relocated. */
+  /** True if older records of the device wait in the log of a lower shard, from which it was relocated. */
   #isBehindBefore(shard: number, device: DeviceKey): boolean {
     for (let lower = 0; lower < shard; lower += 1) {
       if (this.progress[lower]?.behind.nextOf(device) !== undefined) return true;

@@ -74,7 +74,7 @@ export class QueueProgress {
     return lowest;
   }
 
-  /** Whether the record was done before the last start. */
+  /** True if the record was done before the last start. */
   isDone({ device, position }: QueuePosition): boolean {
     return this.#cursor.isDone(position) || this.behind.isDone(device, position);
   }

@@ -11,7 +11,7 @@ export interface ScannerOptions {
   follower: LogFollower;
   log: Log;
   queues(): Iterable<ActionQueue>;
-  /** Whether more records may be taken now. */
+  /** True if more records may be taken now. */
   mayTake(): boolean;
 }
 
@@ -57,7 +57,7 @@ export class LogScanner {
     const from = intake.scanned(shard);
     if (from >= end || !this.#options.mayTake() || !intake.wants(shard)) return false;
     const page = await this.#options.follower.page(shard, from);
-    // With no records from there on, none will come before the end of the log.
+    // An empty rest of the log stays empty: no records will come before the end.
     const next = page.next === from ? end : page.next;
     await this.#offer(queue, shard, page, senders, () => intake.offer(shard, { ...page, next }, senders));
     return intake.scanned(shard) > from;

@@ -1,7 +1,7 @@
 /** A source of work for threads: an action with its runs, or a fleet with its tests. */
 export interface Claimant {
   readonly fleetId: string;
-  /** Whether it has something to start now. */
+  /** True if it has something to start now. */
   hasReady(nowMs: number): boolean;
 }
 

@@ -22,12 +22,12 @@ export class Trigger {
     this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload), { ...unwatched, settings });
   }
 
-  /** Whether the record is from its fleet and of one of its schemas, regardless of the filter. */
+  /** True if the record is from its fleet and of one of its schemas, regardless of the filter. */
   listensTo({ device, kind, schema }: StoredRecord): boolean {
     return this.#names.has(`${kind}:${schema}`) && fleetIdOf(device) === this.#fleetId;
   }
 
-  /** Whether the filter needs the tags of the device that sent the record. */
+  /** True if the filter needs the tags of the device that sent the record. */
   asksForTags(record: StoredRecord): boolean {
     return this.#tags !== undefined && this.listensTo(record);
   }

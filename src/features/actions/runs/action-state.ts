@@ -40,7 +40,7 @@ export type Reads = Map<string, string>;
 
 const none = '';
 
-/** Where the state of an action has a key. */
+/** Key of an action's state in the table. */
 export function stateKey(action: Buffer, key: string): Buffer {
   return Buffer.concat([action, Buffer.from(key, 'utf8')]);
 }
@@ -62,7 +62,7 @@ export function readState(
   return value === undefined ? 'null' : value.toString('utf8', uuidBytesLength);
 }
 
-/** Whether all reads are still current. Call inside a write transaction. */
+/** True if all reads are still current. Call inside a write transaction. */
 export function areCurrent(tables: ActionJournal['tables'], action: Buffer, reads: Reads): boolean {
   for (const [key, version] of reads) {
     if (versionOf(tables.state.get(stateKey(action, key))) !== version) return false;

@@ -10,13 +10,13 @@ export interface Asker {
 
 /** Its work that waits, in order. */
 interface Waiting {
-  /** What a newer one takes the place of. */
+  /** Key of the work that a newer one with the same key replaces. */
   subject: string | undefined;
   start(): void;
   replace(): void;
 }
 
-/** What one token of a fleet has asked for. */
+/** Work that one token of a fleet has asked for. */
 class AskedWork implements Claimant {
   readonly fleetId: string;
   readonly waiting: Waiting[] = [];

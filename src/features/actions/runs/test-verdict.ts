@@ -4,7 +4,7 @@ import { type ActionTest, recordsOf } from '../declaration/action.ts';
 import { harmless } from '../sandbox/text.ts';
 import type { RunTrial } from '../service.ts';
 
-/** Of one value or mail in a sentence. */
+/** Maximum characters of one value or mail in a sentence. */
 const charactersMax = 500;
 /** Keys told of a state that is not as expected. */
 const keysMax = 5;

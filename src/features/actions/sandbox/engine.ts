@@ -57,7 +57,7 @@ const pagesMin = 256;
 const pagesMax = 32_768;
 /** Stack limit inside QuickJS. The thread's own stack (`threadStackMegabytes`) must be large enough for it, and is. */
 const stackBytesMax = 262_144;
-/** With 4 MB, deeply nested source exhausted the thread's stack before the engine's. */
+/** Stack of a thread: with 4 MB, deeply nested source exhausted it before the engine's. */
 export const threadStackMegabytes = 16;
 
 /** The part of Node's WebAssembly used here, as TypeScript has it only in the DOM library. */

@@ -25,7 +25,7 @@ interface Part {
   shard: Shard;
   ids: string[];
   at: number;
-  /** Where to read on; undefined at the end. */
+  /** Device id to read on from; undefined at the end. */
   after: string | undefined;
 }
 

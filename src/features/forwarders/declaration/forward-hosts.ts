@@ -19,13 +19,13 @@ export function isLinkLocal(address: string): boolean {
   return version !== 0 && linkLocal.check(text, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Whether forwarders may send to any host that is not link-local. */
+/** True if forwarders may send to any host that is not link-local. */
 export function isAnyHostAllowed(allowed: string): boolean {
   return entriesOf(allowed).length === 0;
 }
 
 /**
- * Whether forwarders may send to that host. `allowed` is `forwardHosts`: names and addresses separated by commas,
+ * True if forwarders may send to that host. `allowed` is `forwardHosts`: names and addresses separated by commas,
  * `*.example.com` for all names below one, empty for any host that is not link-local. Does not resolve names: an
  * allowed name is trusted.
  */

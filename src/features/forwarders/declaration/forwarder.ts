@@ -66,7 +66,7 @@ export interface ForwarderSettings {
   timeoutSeconds: number;
 }
 
-/** Where a new forwarder begins in the logs. */
+/** Position where a new forwarder begins in the logs. */
 export type ForwarderStart = 'earliest' | 'latest';
 
 export interface Forwarder extends ForwarderSettings {

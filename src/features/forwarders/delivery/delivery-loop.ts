@@ -66,9 +66,9 @@ function rememberAccepted({ accepted }: ForwarderStats, records: readonly Stored
 }
 
 /**
- * Whether the destination accepts other records while these fail: then it is not down, and one of them is the cause.
- * Sends the last accepted records again or, if there are none since the start, the first record of some devices,
- * which keeps the order per device.
+ * Resolves to true if the destination accepts other records while these fail: then it is not down, and one of them is
+ * the cause. Sends the last accepted records again or, if there are none since the start, the first record of some
+ * devices, which keeps the order per device.
  */
 async function isAcceptingOthers(
   records: readonly StoredRecord[],

@@ -11,11 +11,14 @@ export interface DestinationInput {
 
 /** All that one kind of destination does in its own way. */
 export interface DestinationKind<D extends Destination> {
-  /** Whether its forwarders have a signing secret, which is generated if none is given. */
+  /** True if its forwarders have a signing secret, which is generated if none is given. */
   readonly isSigned: boolean;
   /** Protocols of its URLs, each with its port. */
   readonly ports: Readonly<Record<string, number>>;
-  /** What a request declares; absent members stay as they are. @throws ApiError invalid_forwarder for those of others. */
+  /**
+   * Destination that a request declares; absent members stay as they are. @throws ApiError invalid_forwarder for
+   * those of others.
+   */
   declared(input: DestinationInput, known: D | undefined): D;
   urlsOf(destination: D): readonly string[];
   /** @throws ApiError invalid_forwarder. */

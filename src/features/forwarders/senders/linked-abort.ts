@@ -24,7 +24,7 @@ export class LinkedAbort implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Whether it timed out. */
+  /** True if it timed out. */
   get isLate(): boolean {
     return this.#isLate;
   }

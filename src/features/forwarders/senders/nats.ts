@@ -211,7 +211,7 @@ function authenticationOf(
   return { authenticator: credsAuthenticator(new TextEncoder().encode(credentials.creds)) };
 }
 
-/** Whether NATS itself rejected what was published, so that it may accept another record. */
+/** True if NATS itself rejected what was published, so that it may accept another record. */
 function isAnswer(error: unknown): boolean {
   return [error, (error as Error).cause].some(
     (cause) =>
