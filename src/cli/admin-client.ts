@@ -30,7 +30,7 @@ export function queryOf(filter: ListFilter): URLSearchParams {
 /** A request that the server refused. */
 export class RefusedError extends OperatorError {
   readonly code: string | undefined;
-  /** What is wrong in all, and with each field. */
+  /** The faults as a whole, and of each field. */
   readonly summary: string;
   readonly fields: readonly FieldError[];
 
@@ -169,7 +169,7 @@ export function pathOf(...segments: string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
 }
 
-/** Whether an error of TLS says that nobody trusted vouches for the certificate. */
+/** True if an error of TLS says that nobody trusted vouches for the certificate. */
 function isUntrusted(code = ''): boolean {
   return /^(UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/.test(code);
 }

@@ -11,14 +11,14 @@ export interface BulkOptions {
   yes?: boolean;
 }
 
-/** What a bulk command is about to change. */
+/** The change that a bulk command is about to make. */
 export interface Selection {
   count: number;
   /** The first of them, in words. */
   first: readonly string[];
 }
 
-/** Where a question is asked. */
+/** Streams to ask a question on. */
 export interface Terminal {
   input: NodeJS.ReadableStream & { isTTY?: boolean };
   output: NodeJS.WritableStream & { isTTY?: boolean };
@@ -26,7 +26,7 @@ export interface Terminal {
 
 const terminalOfProcess: Terminal = { input: process.stdin, output: process.stderr };
 
-/** Whether there is somebody to ask. */
+/** True if there is somebody to ask. */
 export function canAsk({ input, output }: Terminal = terminalOfProcess): boolean {
   return input.isTTY === true && output.isTTY === true;
 }
@@ -51,8 +51,8 @@ export function withConfirmation(command: Command): Command {
 }
 
 /**
- * Whether a bulk command is to act: `--yes` says so, or else the answer on a terminal. `deed` is a verb and its object,
- * like "disable devices".
+ * Resolves to true if a bulk command is to act: `--yes` says so, or else the answer on a terminal. `deed` is a verb and
+ * its object, like "disable devices".
  * @throws OperatorError if the answer is no, or nobody can be asked.
  */
 export async function isConfirmed(

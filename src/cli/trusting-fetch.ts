@@ -2,7 +2,7 @@ import { request } from 'node:https';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 
-/** What of `fetch` the client of the admin API uses. */
+/** The part of `fetch` that the client of the admin API uses. */
 export type Fetch = (
   url: string,
   init: { method: string; headers: Headers; body?: string | Uint8Array },

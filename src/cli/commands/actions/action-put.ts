@@ -112,7 +112,7 @@ async function test(name: string, recordFile: string, options: TestOptions): Pro
   print(options, trial, trialText(trial));
 }
 
-/** What to try an action on: a test has its record, or several, as a member. */
+/** The input to try an action on: a test has its record, or several, as a member. */
 function inputOf(content: unknown): { record: unknown } | { test: unknown } {
   const isTest =
     typeof content === 'object' && content !== null && ('record' in content || 'records' in content);

@@ -7,12 +7,12 @@ interface CompletedOption {
   choices: readonly string[];
 }
 
-/** What may follow a command. */
+/** Words that may follow a command. */
 interface Completed {
   /** Its words after `fleetpost`. */
   path: string;
   commands: { name: string; description: string }[];
-  /** What its arguments may be. */
+  /** Values that its arguments may have. */
   choices: readonly string[];
   options: CompletedOption[];
 }
@@ -49,7 +49,7 @@ const pathBranches = (all: readonly Completed[]): string =>
     .map(({ path }) => `'${path}'`)
     .join('|');
 
-/** Where a shell has no words it completes file names. */
+/** Script for bash, which completes file names if it has no words. */
 function bash(all: readonly Completed[]): string {
   return `# bash: source <(fleetpost completion bash)
 _fleetpost() {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 
-/** What goes to devices, and what is started as a daemon: it needs no more than Node. */
+/** The file that goes to devices and is started as a daemon: it needs no more than Node. */
 const agentFile = fileURLToPath(new URL('../../../agent.mjs', import.meta.url));
 
 interface Flags {

@@ -56,7 +56,7 @@ function checkAlike(first: string, { out, format, digests = false }: ExportOptio
   );
 }
 
-/** Where an export is written. */
+/** A place that an export is written to. */
 interface Destination {
   /** How far an earlier export came: the length of the file, and its last device. */
   start: number;

@@ -6,7 +6,7 @@ import { integerOption } from '../../options.ts';
 
 type Limit = keyof typeof fleetBounds;
 
-/** What each limit is, and what its default means where that is not the configuration's. */
+/** Help for each limit, and for its default if that is not the configuration's. */
 const limits: Record<Limit, string> = {
   mailbox_mails_max: 'maximum mails per mailbox, or "default"',
   mail_ttl_seconds: 'TTL of mail, or "default"',

@@ -15,7 +15,7 @@ import { fields, listText, print } from '../../output.ts';
 import { deleteFleet } from './fleet-delete.ts';
 import { type FleetSettings, settingsDocument, withFleetSettings } from './fleet-settings.ts';
 
-/** Whether a value says that there is no such limit; no requeue at all is a limit. */
+/** True if a value says that there is no such limit; no requeue at all is a limit. */
 function isNoLimit(name: string, value: unknown): boolean {
   return name.endsWith('_max') && (value === null || (value === 0 && name.includes('_per_second_')));
 }

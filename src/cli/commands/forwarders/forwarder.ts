@@ -191,7 +191,7 @@ export function addForwarderCommands(program: Command): void {
         'dead_letters',
         'last_error',
       ] as const;
-      // What is over is in `show` alone.
+      // An error that is over is in `show` alone.
       const present = items.map((one) => (one.last_error?.recovered_at ? { ...one, last_error: null } : one));
       const list = { items: present.map(rowOf), next };
       print(options, { items, next }, listText(list, columns, 'This fleet has no forwarders.'));

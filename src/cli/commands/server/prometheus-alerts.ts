@@ -10,7 +10,7 @@ export function addAlertsCommand(program: Command): void {
     });
 }
 
-/** What is worth to wake somebody for; docs/run/watching.md lists the same by name. */
+/** An alert that is worth waking somebody for; docs/run/watching.md lists the same by name. */
 interface Alert {
   name: string;
   /** PromQL; holds while it has a result. */
