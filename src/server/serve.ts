@@ -23,7 +23,7 @@ export interface RunningServer {
   shards: number;
   certFile: string;
   fleets: number;
-  /** Whether forwarders, actions, broadcasts and delayed mail wait for a release. */
+  /** True if forwarders, actions, broadcasts and delayed mail wait for a release. */
   held: boolean;
   /** Set only if requested, and if this start created the data folder. */
   demo: Demo | undefined;

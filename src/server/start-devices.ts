@@ -49,7 +49,7 @@ export interface DeviceSide {
   backups: OpenedState['backups'];
   fleets: Fleets;
   cluster: WorkerPool;
-  /** Of the device API; and of the admin API where it has one. */
+  /** Certificates of the device API, and of the admin API if it has one. */
   certificates: readonly CertificateRenewal[];
   /** Undefined if ACME is off. */
   acme: AcmeRenewal | undefined;

@@ -17,7 +17,7 @@ import { adminHost } from './certificates/certificate.ts';
 import type { RemoteServices } from './control-plane/remote-services.ts';
 import type { DeviceSide, DevicesStart } from './start-devices.ts';
 
-/** Where the build puts the console. */
+/** Folder that the build puts the console into. */
 const consoleFolder = new URL('../console/', import.meta.url).pathname;
 
 /** Lifetime of the link printed at a first start, for a person who reads what is around it. */

@@ -129,7 +129,7 @@ function log(message: string): void {
   process.stderr.write(`${JSON.stringify({ level: 50, time: Date.now(), msg: message })}\n`);
 }
 
-/** Whether this process should supervise a child that serves. A child has a channel to its parent. */
+/** True if this process should supervise a child that serves. A child has a channel to its parent. */
 export function isParent(args: readonly string[]): boolean {
   const asksForHelp = args.includes('--help') || args.includes('-h');
   return args[0] === 'serve' && !args.includes('--no-parent') && !asksForHelp && process.send === undefined;

@@ -19,7 +19,7 @@ const badNonce = 'urn:ietf:params:acme:error:badNonce';
 /** An order failed, for a reason that the operator should read. */
 export class AcmeError extends Error {
   override name = 'AcmeError';
-  /** Whether the directory has not looked at the order, so that repeating it soon counts against no limit. */
+  /** True if the directory has not looked at the order, so that repeating it soon counts against no limit. */
   readonly isUnreachable: boolean;
   /** Time until which the directory wants no other order. */
   readonly retryAfterSeconds: number;

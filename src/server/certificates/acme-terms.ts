@@ -7,7 +7,7 @@ import type { RunningConfig } from '../configuration/config.ts';
 /** As many as Let's Encrypt takes in one certificate. */
 const domainsMax = 100;
 
-/** What a certificate is ordered for, and where. */
+/** Terms of ordering a certificate: for which domains, and from whom. */
 export interface AcmeTerms {
   domains: readonly string[];
   directory: string;

@@ -29,7 +29,7 @@ export interface KeyedCertificate {
   key: string;
 }
 
-/** What a certificate is made for. */
+/** Terms of a self-made certificate. */
 export interface CertificateTerms {
   /** Host names, also `*.` with a domain, and IP addresses. */
   hosts: readonly string[];

@@ -8,7 +8,7 @@ import { certificateEndMs, checkCertificate } from './certificate-content.ts';
 const pollIntervalMs = 5_000;
 
 export interface RenewalOptions {
-  /** What the certificate is for, as the log names it. */
+  /** The listener of the certificate, as the log names it. */
   listener: 'device API' | 'admin API';
   /** Returns the current paths of the files. */
   files(): TlsFiles;

@@ -4,7 +4,7 @@ const label = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?';
 /** Its last label begins with a letter, so that it is no address. */
 const domain = `(?:${label}\\.)*[a-zA-Z](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?`;
 
-/** Where the certificate of the device API comes from: files, or an ACME directory (RFC 8555). */
+/** Configuration of the device API's certificate: from files, or an ACME directory (RFC 8555). */
 export const certificateKeys = {
   tlsCertFile: text(
     '',

@@ -3,7 +3,7 @@ import { ApiError, OperatorError } from '../../core/errors.ts';
 import type { CopyProgress } from '../../maintenance/copy/copy.ts';
 import type { RowDigest } from '../../maintenance/copy/row-digest.ts';
 
-/** Whether a location is the URL of a database, not a file or folder. */
+/** True if a location is the URL of a database, not a file or folder. */
 export function isUrl(location: string): boolean {
   return /^postgres(ql)?:\/\//.test(location);
 }

@@ -100,7 +100,7 @@ export function configDefault(key: ConfigKey): string | number | boolean | Store
   return keys[key].default;
 }
 
-/** Whether SIGHUP can change a key. */
+/** True if SIGHUP can change a key. */
 export function isReloadable(key: ConfigKey): key is keyof SettingsOf<typeof keys> {
   return 'isReloadable' in keys[key];
 }

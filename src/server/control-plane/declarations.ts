@@ -8,7 +8,7 @@ import { Forwarders } from '../../features/forwarders/declaration/forwarders.ts'
 import type { StoredChange, TableStore } from '../../storage/tables/table-store.ts';
 import type { RunningConfig } from '../configuration/config.ts';
 
-/** What is declared, in tables of which every node has a copy. */
+/** The declarations, in tables of which every node has a copy. */
 export interface Declarations {
   registry: Registry;
   tokens: Tokens;

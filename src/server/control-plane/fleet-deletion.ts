@@ -18,8 +18,8 @@ export interface FleetDeletionOptions extends Omit<Declarations, 'hold' | 'close
 
 const pollMs = 1_000;
 /**
- * What was admitted before a fleet was marked, on another node too, has mostly ended by then, and is found by another
- * pass; what has not, before its id is free again.
+ * Time after which requests admitted before a fleet was marked, on another node too, have mostly ended, and are found
+ * by another pass; those that have not, before its id is free again.
  */
 const settledMs = 3_000;
 /**

@@ -18,14 +18,14 @@ export interface FleetReleaseOptions {
 
 /** Retention removes records, and sweeps dead letters, once a minute. */
 const checkMs = 60_000;
-/** Whether there is such a device makes no difference: it would be one to remove. */
+/** Device id that no device needs to have: it would be one to remove. */
 const nobody = 'NOBODY0000';
 
 /** A retired fleet, as far as it has been looked at since the start. */
 interface Looked {
   /** When it was seen first. */
   sinceMs: number;
-  /** Whether nothing can come any more. */
+  /** True if nothing can come any more. */
   isSettled: boolean;
   nextMs: number;
 }

@@ -84,7 +84,7 @@ async function logVersions(database: Database, log: Log): Promise<void> {
   if (versions.size > 1) log.warn(`nodes of versions ${[...versions].sort().join(' and ')}`);
 }
 
-/** What the leader's work needs of this node, whenever it is the leader. */
+/** Options for the leader's work, for whenever this node is the leader. */
 interface LeaderOptions extends OpenSharedOptions {
   database: Database;
   stored: ReplicatedStore;
