@@ -2,12 +2,12 @@ import type { ValueCodec } from './codec.ts';
 import { type KeyCodec, type KeyPrefix, type KeyTuple, rangeUnder } from './key-codec.ts';
 import type { RowRange, Rows, StoredChange, TableStore } from './table-store.ts';
 
-/** What a table holds: declared once, for those who read and write it and for its verification. */
+/** Layout of a table: declared once, for those who read and write it and for its verification. */
 export interface TableLayout<K extends KeyTuple, V> {
   name: string;
   key: KeyCodec<K>;
   value: ValueCodec<V>;
-  /** Whether the value is that of its key. Absent: it says nothing of it. */
+  /** True if the value is that of its key. Absent: it says nothing of it. */
   isOwn?(key: K, value: V): boolean;
 }
 
@@ -30,7 +30,7 @@ export interface Slice<K> {
   limit?: number;
 }
 
-/** What to do at a row that does not decode. */
+/** Handles a row that does not decode. */
 type OnDamage = (key: Buffer, error: unknown) => void;
 
 const refuse: OnDamage = (_, error) => {
@@ -107,7 +107,7 @@ export class Collection<K extends KeyTuple, V> {
     return keys.length;
   }
 
-  /** What other nodes changed in this table; without a value it is deleted. */
+  /** Changes by other nodes in this table; without a value it is deleted. */
   *changed(changes: readonly StoredChange[], onDamage = refuse): Generator<[K, V | undefined]> {
     const { name, key: codec } = this.#layout;
     for (const { key, value } of changes.filter((one) => one.name === name)) {

@@ -106,7 +106,7 @@ export function forgottenTimes(name: string): TableLayout<[string], Buffer> {
   return { name, key: new KeyCodec(textField(/^forgotten$/)), value: fixedBytes(timeBytes) };
 }
 
-/** Whether a record of the table is the time of forgotten keys. */
+/** True if a record of the table is the time of forgotten keys. */
 export function isForgottenRecord(key: Buffer, value: Buffer): boolean {
   return key.equals(forgottenKey) && value.length === timeBytes;
 }

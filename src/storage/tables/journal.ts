@@ -49,7 +49,7 @@ export class Journal<Name extends string = never> {
     if (!this.#commits.isIdle) await this.commit(() => {}).catch(() => {});
   }
 
-  /** Whether records may be added: enough free disk, and the map is not full. */
+  /** True if records may be added: enough free disk, and the map is not full. */
   mayGrow(): boolean {
     return this.#stored.hasDiskToGrow() && this.#stored.hasMapSpace();
   }

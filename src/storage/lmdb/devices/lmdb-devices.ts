@@ -26,7 +26,7 @@ import { digestOfTag } from './tag-index.ts';
 const afterDevices = '~'.repeat(10);
 const neverSeen = { lastSeenMs: undefined, address: undefined };
 
-/** What the devices of a shard are read and written with. */
+/** Parts that read and write the devices of a shard. */
 interface DeviceParts {
   environment: Environment;
   tables: Tables;

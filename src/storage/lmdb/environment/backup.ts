@@ -135,7 +135,7 @@ export function readBackup(folder: string): BackupManifest {
   return backup;
 }
 
-/** Whether a file of a backup still matches its digest. */
+/** True if a file of a backup still matches its digest. */
 export async function isUnchanged(folder: string, file: BackupFile): Promise<boolean> {
   return (await digestOf(contentOf(folder, file))).sha256 === file.sha256;
 }

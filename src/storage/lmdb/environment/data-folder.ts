@@ -34,7 +34,7 @@ export class DataFolder {
   readonly path: string;
   /** Identifies it among the backups in a folder. */
   readonly id: string;
-  /** Whether this start created it. */
+  /** True if this start created it. */
   readonly isNew: boolean;
   readonly #lock: FolderLock;
   readonly #engine: 'postgres' | undefined;
@@ -152,7 +152,7 @@ export class DataFolder {
     return this.#upgradingFrom ?? this.#format;
   }
 
-  /** Whether an earlier start has begun an upgrade and not ended it. */
+  /** True if an earlier start has begun an upgrade and not ended it. */
   get isUpgrading(): boolean {
     return this.#upgradingFrom !== undefined;
   }

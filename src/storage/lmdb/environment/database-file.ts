@@ -66,7 +66,7 @@ export class DatabaseFile {
     }
   }
 
-  /** Whether the file ends before its last page: LMDB omits free pages at the end, a truncation loses more. */
+  /** True if the file ends before its last page: LMDB omits free pages at the end, a truncation loses more. */
   get isShort(): boolean {
     return this.#pages <= this.#meta.lastPage;
   }
@@ -236,7 +236,7 @@ function asDamage(error: unknown, page: number): Damage {
 interface WalkedRecord {
   key: Buffer;
   value: Buffer;
-  /** Whether the value is the root of a tree, as in the list of tables. */
+  /** True if the value is the root of a tree, as in the list of tables. */
   isTree: boolean;
 }
 

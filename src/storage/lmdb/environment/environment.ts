@@ -9,10 +9,7 @@ export interface EnvironmentOptions {
   path: string;
   tables: readonly string[];
   mapBytesMax: number;
-  /**
-   * With less free disk space nothing is added, with less than a quarter of it nothing is written. Absent: not
-   * checked.
-   */
+  /** Free disk space below which nothing is added; below a quarter of it nothing is written. Absent: not checked. */
   diskFreeBytesMin?: number;
   /** Maximum reading threads. */
   readersMax: number;
@@ -26,7 +23,7 @@ export interface EnvironmentOptions {
    * the end. A power cut before that may leave it unreadable.
    */
   unsynced?: boolean;
-  /** Where it is said that the free disk space cannot be found out. */
+  /** Log for failures to find out the free disk space. */
   log?: Log | undefined;
 }
 
@@ -180,7 +177,7 @@ export class Environment implements TableStore {
   }
 
   /**
-   * Whether records may be added. lmdb-js grows a full map by itself, so `mapBytesMax` is enforced here. LMDB cannot
+   * True if records may be added. lmdb-js grows a full map by itself, so `mapBytesMax` is enforced here. LMDB cannot
    * count freed pages in reasonable time: beyond the limit one batch a second is let through, and while those fit
    * into freed pages there is space.
    */
@@ -194,13 +191,13 @@ export class Environment implements TableStore {
     return this.#hasMapSpace;
   }
 
-  /** Whether there is enough free disk space to add records. */
+  /** True if there is enough free disk space to add records. */
   hasDiskToGrow(): boolean {
     return this.#diskFree() >= this.#diskFreeBytesMin;
   }
 
   /**
-   * Whether there is enough free disk space for any write. LMDB rolls a failed write back, but lmdb-js then writes a
+   * True if there is enough free disk space for any write. LMDB rolls a failed write back, but lmdb-js then writes a
    * message of over 100 bytes into a buffer of 100: so the disk must never fill up.
    */
   hasDisk(): boolean {

@@ -3,7 +3,7 @@ import { StoreError } from '../../tables/store-error.ts';
 /** LMDB's error codes for damaged pages: MDB_CORRUPTED and MDB_PAGE_NOTFOUND. */
 const damageCodes: readonly unknown[] = [-30796, -30797];
 
-/** Whether LMDB threw this because of a damaged page. */
+/** True if LMDB threw this because of a damaged page. */
 export function isDamage(error: unknown): boolean {
   return damageCodes.includes((error as { code?: unknown }).code);
 }

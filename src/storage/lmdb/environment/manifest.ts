@@ -13,14 +13,14 @@ export const manifestFile = 'manifest.json';
 /** Exists instead of the manifest while a copy is incomplete, so that no server accepts the folder. */
 export const copyFile = 'copy.json';
 
-/** Where the data is: environments in the folder, or databases. */
+/** Engine of the data: environments in the folder, or databases. */
 export type StoreEngine = 'lmdb' | 'postgres';
 
 export interface Manifest {
   format: number;
   /** Set while an upgrade is unfinished: some records still have this format. `format` keeps older versions out. */
   upgradingFrom?: number;
-  /** Of this data folder and its backups; what is restored gets another. Absent in a folder from before it. */
+  /** Id of this data folder and its backups; what is restored gets another. Absent in a folder from before it. */
   id?: string;
   /** Version of the program that wrote this. */
   version?: string;

@@ -59,7 +59,7 @@ export function mailOf(bytes: Buffer): Mail {
   return decodeMail(bytes.subarray(mailAt, bytes.length));
 }
 
-/** Whether the bytes can be a dead letter. */
+/** True if the bytes can be a dead letter. */
 export function isDeadLetterRecord(bytes: Buffer): boolean {
   if (bytes.length < mailAt + uuidBytesLength || reasons[bytes.readUInt8(0)] === undefined) return false;
   return isMailRecord(bytes.subarray(mailAt, bytes.length));

@@ -36,7 +36,7 @@ export function decodeDelayed(bytes: Buffer): DelayedRecord {
   };
 }
 
-/** Whether the bytes can be a delayed mail. */
+/** True if the bytes can be a delayed mail. */
 export function isDelayedRecord(bytes: Buffer): boolean {
   return bytes.length > mailAt && isMailRecord(bytes.subarray(mailAt, bytes.length));
 }

@@ -80,7 +80,7 @@ function decodeDescription(bytes: Buffer): Description {
   return unpack(bytes.subarray(descriptionAt(bytes), bytes.length)) as Description;
 }
 
-/** Whether the bytes can be a device. @throws msgpackr's error for bytes that are not msgpack. */
+/** True if the bytes can be a device. @throws msgpackr's error for bytes that are not msgpack. */
 export function isDeviceRecord(bytes: Buffer): boolean {
   if (bytes.length < headerBytes || bytes.readUInt8(0) > (enabledFlag | endingFlag)) return false;
   const at = descriptionAt(bytes);

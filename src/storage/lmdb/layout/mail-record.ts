@@ -118,7 +118,7 @@ export function setAccepted(copy: Buffer, acceptedAtMs: number, expiresAtMs: num
   copy.writeUIntBE(expiresAtMs, expiresAt, 6);
 }
 
-/** Whether the bytes can be a mail. */
+/** True if the bytes can be a mail. */
 export function isMailRecord(bytes: Buffer): boolean {
   if (bytes.length <= nameAt || bytes.length < nameAt + 1 + bytes.readUInt8(nameAt)) return false;
   return isUuid(bytes) && schemaNamePattern.test(readName(bytes));

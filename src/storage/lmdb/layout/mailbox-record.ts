@@ -55,7 +55,7 @@ export function decodeMailbox(bytes: Buffer): MailboxRecord {
   };
 }
 
-/** Whether the bytes can be the record of a mailbox. */
+/** True if the bytes can be the record of a mailbox. */
 export function isMailboxRecord(bytes: Buffer): boolean {
   return bytes.length >= headerBytes && isSettledList(bytes.subarray(headerBytes, bytes.length));
 }

@@ -80,7 +80,7 @@ export function decodeReceipt(bytes: Buffer): Omit<Receipt, 'device' | 'mailId'>
   };
 }
 
-/** Whether the bytes can be a receipt. */
+/** True if the bytes can be a receipt. */
 export function isReceiptRecord(bytes: Buffer): boolean {
   if (bytes.length <= nameAt || ends[bytes.readUInt8(0)] === undefined) return false;
   return schemaNamePattern.test(bytes.toString('latin1', nameAt));

@@ -124,7 +124,7 @@ export function storedJumpsMs(table: Table): number {
   return bytes === undefined ? 0 : (unpack(bytes) as StoredClock).jumpsMs;
 }
 
-/** Whether a record of the table is a valid clock. */
+/** True if a record of the table is a valid clock. */
 export function isClockRecord(key: Buffer, value: Buffer): boolean {
   const { wallMs, jumpsMs, aheadMs, aheadSinceMs } = unpack(value) as StoredClock;
   return key.equals(clockKey) && [wallMs, jumpsMs, aheadMs, aheadSinceMs].every(Number.isFinite);

@@ -38,7 +38,7 @@ export interface BatchRecord extends DecodedLogRecord {
   id: Buffer;
   /** Time of storage, in shard life time. */
   timeMs: number;
-  /** Whether it came from another shard's log. */
+  /** True if it came from another shard's log. */
   isRelocated: boolean;
 }
 
@@ -99,7 +99,7 @@ function writeHeader(bytes: Buffer, format: number, id: Uint8Array, count: numbe
   return bytes.writeUInt32BE(count, countAt);
 }
 
-/** Whether it is too short to read its header. */
+/** True if it is too short to read its header. */
 export function isDamaged(batch: Buffer): boolean {
   return batch.length < batchHeaderBytes;
 }
@@ -212,7 +212,7 @@ function isListedBatch(batch: Buffer): boolean {
   return format === listedFormat || format === cutListedFormat;
 }
 
-/** Whether records were cut out of the batch. */
+/** True if records were cut out of the batch. */
 export function isCutBatch(batch: Buffer): boolean {
   return batch.readUInt8(0) >= cutIngestedFormat;
 }

@@ -60,7 +60,7 @@ function writeHeader(
   return bytes.writeUIntBE(payloadBytes, deviceKeyLength + 2 + schema.length, 3);
 }
 
-/** What a record is, without its payload. */
+/** A record without its payload. */
 interface LogRecordHead {
   device: DeviceKey;
   kind: RecordKind;

@@ -8,11 +8,11 @@ import type { Table } from '../environment/stored-tables.ts';
 export interface TrimState {
   /** Fingerprint of the retention. If it differs, everything is scanned again. */
   rules: string;
-  /** By TTL in seconds: before this position whatever could have expired is removed. */
+  /** Positions by TTL in seconds: before this position whatever could have expired is removed. */
   walkedTo: Record<string, number>;
   /** Limited fleets' bytes are counted up to this position. */
   countedTo: number;
-  /** By limited fleet: bytes of its records, and a position before which it has none. */
+  /** Bytes of the records of each limited fleet, and a position before which it has none. */
   fleets: Record<string, { bytes: number; front: number }>;
 }
 
@@ -45,7 +45,7 @@ export function storedLogBytes(times: Table): ReadonlyMap<string, number> {
   return new Map(Object.entries(fleets).map(([fleetId, fleet]) => [fleetId, fleet.bytes]));
 }
 
-/** Whether a record of the table is a valid trim state. */
+/** True if a record of the table is a valid trim state. */
 export function isTrimRecord(key: Buffer, value: Buffer): boolean {
   if (!key.equals(trimKey)) return false;
   const { rules, walkedTo, countedTo, fleets } = unpack(value) as TrimState;

@@ -58,7 +58,7 @@ export function broadcastsIn(table: Table, after: Uint8Array | undefined, limit:
   return found;
 }
 
-/** Of a mail that went with its device, or whose receipt is no longer retained. */
+/** State of a mail that went with its device, or whose receipt is no longer retained. */
 const forgotten = { state: 'unknown', fetchCount: 0 } as const;
 
 /** The mails of a broadcast by device, after one. */

@@ -6,7 +6,7 @@ import type { WriteQueue } from '../shard/write-queue.ts';
 import { broadcastsIn } from './broadcast-marks.ts';
 import { dedupeKeysBefore } from './dedupe-keys.ts';
 
-/** What a shard on LMDB remembers of senders: writes only where there is something to forget. */
+/** A shard's memory of senders on LMDB: writes only if there is something to forget. */
 export class LmdbDedupe implements ShardDedupe {
   readonly #environment: Environment;
   readonly #tables: Tables;

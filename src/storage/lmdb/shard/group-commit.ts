@@ -19,7 +19,7 @@ interface Pending {
 const batchWritesMax = 4_096;
 
 /**
- * With fewer writes under way than this no commit is delayed: a shard with so little to do favours latency over
+ * Number of writes under way below which no commit is delayed: a shard with so little to do favours latency over
  * throughput.
  */
 export const busyWrites = 8;
@@ -55,13 +55,13 @@ export class GroupCommit {
   #queue: Pending[] = [];
   #running: Promise<void> | undefined;
   #lastCommitAtMs = 0;
-  /** Until then the store is not tried: for writes that add records, and for any. */
+  /** Time until which the store is not tried: for writes that add records, and for any. */
   #growthRefusedUntilMs = 0;
   #allRefusedUntilMs = 0;
   #storeRefuses = false;
-  /** Whether a write was refused since one that adds records was accepted. */
+  /** True if a write was refused since one that adds records was accepted. */
   #isRefusing = false;
-  /** Whether the state still has what a failed transaction left. */
+  /** True if the state still has what a failed transaction left. */
   #owesRollback = false;
 
   constructor(options: GroupCommitOptions) {

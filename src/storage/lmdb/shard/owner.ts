@@ -152,7 +152,7 @@ export class ShardOwner implements ShardWriter {
     }
   }
 
-  /** Whether there is more due than the mails that are stuck, so that an idle shard commits nothing. */
+  /** True if there is more due than the mails that are stuck, so that an idle shard commits nothing. */
   #hasDue(): boolean {
     const { clock, stuckMails } = this.#state;
     this.#environment.refresh();

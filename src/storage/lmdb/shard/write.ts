@@ -16,7 +16,7 @@ export type Write = { [T in WriteType]: { type: T; params: Writes[T]['params'] }
 export type WriteAnswer<T extends WriteType = WriteType> = Writes[T]['answer'];
 
 /**
- * Whether a write grows the store: these are refused when it is full, while others go on. A requeue does, since it
+ * True if a write grows the store: these are refused when it is full, while others go on. A requeue does, since it
  * removes no mail and each adds a record to the log; other verbs add no more than the mail that they remove.
  */
 export function addsRecords(write: Write): boolean {

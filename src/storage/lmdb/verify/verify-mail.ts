@@ -19,7 +19,7 @@ import { decodeMail, isMailRecord, readExpiresAtMs } from '../layout/mail-record
 import { decodeMailbox, isMailboxRecord } from '../layout/mailbox-record.ts';
 import type { TableWalk } from './walk.ts';
 
-/** What was counted of one device's mail. */
+/** Counts of one device's mail. */
 interface Counted {
   size: number;
   head: number;

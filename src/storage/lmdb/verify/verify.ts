@@ -15,7 +15,7 @@ import { verifyMail } from './verify-mail.ts';
 import { tableWalkOf, type Walked } from './walk.ts';
 
 export interface ShardVerification extends Walked {
-  /** Whether the device belongs to this shard. */
+  /** True if the device belongs to this shard. */
   belongsHere(device: DeviceKey): boolean;
   hasFleet(fleetId: string): boolean;
 }

@@ -21,8 +21,8 @@ export class DatabaseFailure extends Error {
   }
 
   /**
-   * Whether the connection is unusable: broken or about to be (08, 57), or its server takes no writes (25), as a former
-   * primary does not.
+   * True if the connection is unusable: broken or about to be (08, 57), or its server takes no writes (25), as a
+   * former primary does not.
    */
   get isLost(): boolean {
     return !/^[0-9A-Z]{5}$/.test(this.code) || /^(08|25|57)/.test(this.code);
@@ -38,7 +38,7 @@ export function failureOf(error: unknown): DatabaseFailure {
   );
 }
 
-/** Whether the transaction should be retried. */
+/** True if the transaction should be retried. */
 export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseFailure && error.isConflict;
 }

@@ -85,7 +85,7 @@ function tlsOf(params: Partial<Record<(typeof tlsParameters)[number], string>>):
     return false;
   }
   const hasAuthority = sslrootcert !== undefined && sslrootcert !== publicAuthorities;
-  // With an authority, libpq treats `require` as `verify-ca`.
+  // The authority makes libpq treat `require` as `verify-ca`.
   const isVerified =
     sslmode === 'verify-full' || (hasAuthority && ['require', 'verify-ca'].includes(sslmode));
   if (!isVerified) {

@@ -42,7 +42,8 @@ export async function maintainKeyPartitions(database: Database, limits: Idempote
 }
 
 /**
- * Of two concurrent claims of a key, the later one waits here for the commit of the other. All claim in order of keys.
+ * Claims keys. Of two concurrent claims of a key, the later one waits here for the commit of the other. All claim in
+ * order of keys.
  */
 const claim = `
   INSERT INTO idempotency (key, scope, digest, result)

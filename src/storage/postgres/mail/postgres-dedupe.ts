@@ -18,7 +18,7 @@ const markedBroadcasts = `
   )
   SELECT broadcast, device FROM found LIMIT $2`;
 
-/** What a shard on PostgreSQL remembers of senders. */
+/** A shard's memory of senders on PostgreSQL. */
 export class PostgresDedupe implements ShardDedupe {
   readonly #database: Database;
   readonly #writer: Writer;

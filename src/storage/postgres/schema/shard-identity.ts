@@ -21,7 +21,7 @@ export async function readShardIdentity(session: Session): Promise<ShardIdentity
   return index === undefined || databases === undefined ? undefined : { index, databases };
 }
 
-/** With `databases` 0, the database is never served again. */
+/** Writes the identity of a database; with `databases` 0, it is never served again. */
 export async function writeShardIdentity(
   session: Session,
   { index, databases }: ShardIdentity,

@@ -35,7 +35,7 @@ const restore = `
 interface OpenStream {
   streamId: Buffer;
   sink: StreamSink;
-  /** By the database clock. */
+  /** Time of the database clock. */
   openedAtMs: number;
 }
 

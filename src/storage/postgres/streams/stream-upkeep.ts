@@ -94,7 +94,7 @@ const ends = `
   SELECT device, what, at_ms FROM stream_end
   WHERE at_ms > ${clockMs} - $1 ORDER BY at_ms`;
 
-/** What streams had to do, and when, by the clock of the database. */
+/** An action that streams had to take, and when, by the clock of the database. */
 type StreamEnd = { device: DeviceKey; what: string; at_ms: number };
 
 /** Finds ends of streams, with or without a notification; reports each once. */

@@ -59,7 +59,7 @@ export class Writer {
     this.#options = options;
   }
 
-  /** Whether a write would be accepted now. */
+  /** True if a write would be accepted now. */
   accepts(): boolean {
     const { shardQueueMax, shardQueueBytesMax } = this.#options.settings.current;
     return this.#count < shardQueueMax && this.#bytes < shardQueueBytesMax;
