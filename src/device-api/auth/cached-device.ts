@@ -100,7 +100,7 @@ export class CachedDevice {
     return this.device.slice(this.fleetId.length);
   }
 
-  /** Whether the secret was an old one that has expired. */
+  /** True if the secret was an old one that has expired. */
   get isExpired(): boolean {
     return this.#untilMs !== undefined && Date.now() >= this.#untilMs;
   }
@@ -109,12 +109,15 @@ export class CachedDevice {
     return this.#changeToken?.isCurrent() ?? false;
   }
 
-  /** Whether its authentication still holds. */
+  /** True if its authentication still holds. */
   get isValid(): boolean {
     return this.isCurrent && !this.isExpired;
   }
 
-  /** Where changes are not tracked, the size read with the credentials is used as it is, for this request only. */
+  /**
+   * True if the size read with the credentials may be used; if changes are not tracked, as it is, for this request
+   * only.
+   */
   get #isSizeCurrent(): boolean {
     return this.#changeToken?.isCurrent() ?? true;
   }

@@ -24,13 +24,13 @@ const nameBytes = subjectBytes + 22;
 /** Guard cells, a power of two. Devices that share one are only checked in full more often. */
 const guardCount = 65_536;
 
-/** What a name must have at a place. */
+/** Bytes that a name must have at a place. */
 interface NameBytes {
   from: number;
   bytes: Buffer;
 }
 
-/** What the names of matching lockouts have. Ids that were checked at the edge fill their fields. */
+/** Bytes that the names of matching lockouts have. Ids that were checked at the edge fill their fields. */
 function wantedBytes({ fleetId, deviceId, address }: LockoutFilter): NameBytes[] {
   const field = (text: string | undefined, from: number, to: number): NameBytes[] =>
     text === undefined ? [] : [{ from, bytes: Buffer.from(text.padEnd(to - from, '\0'), 'latin1') }];
@@ -91,7 +91,7 @@ export class Lockouts implements LockoutList {
     return fingerprint(this.#seed, device);
   }
 
-  /** Whether the device of this fingerprint may be locked out from some address. */
+  /** True if the device of this fingerprint may be locked out from some address. */
   isGuarded(print: number): boolean {
     const guard = print % guardCount;
     const until = this.#guards[guard] ?? 0;

@@ -8,7 +8,7 @@ import { createStreamReply, type Reply } from '../server/reply.ts';
 /** Media ranges that match an event stream; the most specific, which decides, first. */
 const ranges = ['text/event-stream', 'text/*', '*/*'];
 
-/** Whether an Accept header allows an event stream; an absent one allows everything (RFC 9110, 12.5.1). */
+/** True if an Accept header allows an event stream; an absent one allows everything (RFC 9110, 12.5.1). */
 function allowsEventStream(accept: string): boolean {
   if (accept === '') return true;
   const refusedByRange = new Map<string, boolean>();

@@ -40,7 +40,7 @@ export class EventStream implements StreamSink {
   #closed = false;
   #opening = '';
   #early: Announcement[] = [];
-  /** Whether the socket has signalled backpressure. */
+  /** True if the socket has signalled backpressure. */
   #isFull = false;
   #buffered = '';
 

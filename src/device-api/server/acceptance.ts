@@ -37,11 +37,11 @@ export class Acceptance implements BodyTaker {
   /** 0 for none, `chunked` if unknown before its end. */
   #declaredBytes = 0;
   #device: CachedDevice | undefined;
-  /** Whether every check before the body has passed. */
+  /** True if every check before the body has passed. */
   #isAdmitted = false;
   /** The body, or why it could not be read; undefined while it is awaited. */
   #body: Buffer | ApiError | undefined;
-  /** Whether the device may have changed between its lookup and the end of the body. */
+  /** True if the device may have changed between its lookup and the end of the body. */
   #isLate = true;
   /** Set while the body may still arrive in the turn of its head. */
   #turn: NodeJS.Immediate | undefined;
@@ -147,9 +147,9 @@ export class Acceptance implements BodyTaker {
   }
 
   /**
-   * With device and body known, checks the body's type again, since a chunked one is seen only now: 415; its size and
-   * time: 413, 400 (D9, D22); the rate of a chunked body's bytes: 429; and the credentials again if it came later:
-   * the device may have been disabled, re-keyed, or deleted and recreated.
+   * Checks, once device and body are known, the body's type again, since a chunked one is seen only now: 415; its
+   * size and time: 413, 400 (D9, D22); the rate of a chunked body's bytes: 429; and the credentials again if it came
+   * later: the device may have been disabled, re-keyed, or deleted and recreated.
    */
   #checkBody(): void {
     const body = this.#body;

@@ -125,7 +125,7 @@ export class Exchange {
   /** Since when only the engine is waited for, if that is asynchronous. */
   waitsForEngineSinceMs = Number.POSITIVE_INFINITY;
   #open = true;
-  /** Whether its handler has returned without an answer. */
+  /** True if its handler has returned without an answer. */
   #deferred = false;
   #clientCloses = false;
   /** State of a chunked body. */

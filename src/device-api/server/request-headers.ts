@@ -1,7 +1,7 @@
 import { ApiError } from '../../core/errors.ts';
 import type { HttpRequest } from '../uws/uws.ts';
 
-/** Whether a content type is application/json, with or without parameters (D10). */
+/** True if a content type is application/json, with or without parameters (D10). */
 export function isJson(contentType: string): boolean {
   if (contentType === 'application/json') return true;
   return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
@@ -41,7 +41,7 @@ export class RequestHeaders {
     });
   }
 
-  /** Whether the client asked to close the connection: by the same test as the library's, which then closes it. */
+  /** True if the client asked to close the connection: by the same test as the library's, which then closes it. */
   get asksToClose(): boolean {
     return this.#connection?.length === 'close'.length;
   }
