@@ -49,7 +49,7 @@ export async function refuseServed(database: Database): Promise<void> {
   );
 }
 
-/** Whether all tables are empty. */
+/** True if all tables are empty. */
 export async function isEmptyDatabase(database: Database): Promise<boolean> {
   const [row] = await database.query<{ is_empty: boolean }>(isEmpty);
   return row?.is_empty === true;

@@ -31,7 +31,7 @@ export interface CopyEnvironmentsOptions {
   shardOf(device: DeviceKey, shards: number): number;
   mapBytesMax: number;
   diskFreeBytesMin: number;
-  /** Whether it is the target of the copy. */
+  /** True if it is the target of the copy. */
   isTarget: boolean;
 }
 

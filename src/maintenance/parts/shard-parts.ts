@@ -23,7 +23,7 @@ const nothing = Buffer.alloc(0);
 /** Index entries of a device that does not exist. */
 const absent = { name: '', tags: [], enabled: true };
 
-/** Whether a device belongs to this shard. */
+/** True if a device belongs to this shard. */
 type IsPlaced = (device: DeviceKey) => boolean;
 
 /** Devices and their indexes. */

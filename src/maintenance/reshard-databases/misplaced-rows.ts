@@ -63,7 +63,7 @@ interface Page {
   last: unknown[];
 }
 
-/** Whether the change has brought a device here. */
+/** True if the change has brought a device here. */
 export function isNewHere({ index, from, shardOf }: Placement, device: DeviceKey): boolean {
   return shardOf(device, from) !== index;
 }

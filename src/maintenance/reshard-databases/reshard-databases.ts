@@ -114,7 +114,7 @@ class Change {
     for (const { database } of this.#all) await database.close();
   }
 
-  /** Whether the change is complete already. */
+  /** True if the change is complete already. */
   async isDone(): Promise<boolean> {
     if (this.#first.mark !== undefined) return false;
     for (const [index, { database, mark }] of this.#all.entries()) {

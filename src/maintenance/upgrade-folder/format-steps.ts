@@ -1,7 +1,7 @@
 import type { JournalName } from '../../storage/lmdb/environment/data-folder.ts';
 import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
 
-/** What a step does with each record of one table, in each environment that has it. */
+/** The change that a step makes to each record of one table, in each environment that has it. */
 export interface TableChange {
   environment: 'shards' | 'registry' | JournalName;
   table: string;
@@ -24,5 +24,5 @@ export interface ChangedRecord {
 /** Changes of one format to the next, at most one for each table; later ones see the records of earlier ones. */
 export type FormatStep = readonly TableChange[];
 
-/** By the format that each begins from: one for every format before `formatVersion`. None was needed yet. */
+/** Steps by the format that each begins from: one for every format before `formatVersion`. None was needed yet. */
 export const formatSteps: ReadonlyMap<number, FormatStep> = new Map();

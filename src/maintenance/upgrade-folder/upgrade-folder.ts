@@ -13,7 +13,7 @@ export interface UpgradeOptions {
   signal: AbortSignal;
 }
 
-/** Of the environment that is changed: by format and table, the last key that the step has done. */
+/** Table in the environment that is changed: by format and table, the last key that the step has done. */
 const progressTable = 'upgraded';
 /** A transaction ends with the first of them. */
 const recordsPerWrite = 10_000;
