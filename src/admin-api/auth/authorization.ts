@@ -57,7 +57,7 @@ function checkScopeDeclared(route: RouteOptions): void {
 }
 
 /**
- * Whether a token still holds, for an open request. It is in use as long: a console that follows Live sends no other
+ * True if a token still holds, for an open request. It is in use as long: a console that follows Live sends no other
  * request, and would be logged out in the midst of it.
  */
 function isAuthorized(bearer: string, context: Pick<AdminContext, 'tokens' | 'bootstrap'>): boolean {
@@ -69,7 +69,7 @@ function isAuthorized(bearer: string, context: Pick<AdminContext, 'tokens' | 'bo
   return true;
 }
 
-/** Whether a token has expired, or is a session of the bootstrap token that is turned off on this node. */
+/** True if a token has expired, or is a session of the bootstrap token that is turned off on this node. */
 export function hasEnded(token: Token, { bootstrap }: Pick<AdminContext, 'bootstrap'>): boolean {
   return isExpired(token) || (token.session?.parentId === null && !bootstrap.isOn);
 }

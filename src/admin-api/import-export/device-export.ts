@@ -127,7 +127,7 @@ const exportDevices =
 export function addExportRoute(app: AdminApp, context: AdminContext, exports: Transfers): void {
   const route = routesOf(app);
   route('GET', '/fleets/:fleet_id/devices::export', 'provision', exporting, exportDevices(context, exports), {
-    // With digests, the same devices can be created elsewhere.
+    // An export with digests can create the same devices elsewhere.
     book: ({ query }) => ((query as Static<typeof exportQuery>).with === undefined ? undefined : 'change'),
   });
 }

@@ -187,7 +187,7 @@ export class DeviceImport {
     }
   }
 
-  /** Whether the stored device equals its line; never if the secret was generated here. */
+  /** Resolves to true if the stored device equals its line; never if the secret was generated here. */
   async #matchesLine({ device, generatedSecret }: Put): Promise<boolean> {
     if (generatedSecret !== '') return false;
     const found = await this.#shards.of(device.device).devices.get(device.device);

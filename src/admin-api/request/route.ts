@@ -7,7 +7,7 @@ import type {
 import type { Scope } from '../../core/scope.ts';
 import type { AdminApp, Handler } from './context.ts';
 
-/** What a route may have besides: its limit for bodies, and what else its configuration says. */
+/** Further options of a route: its limit for bodies, and what else its configuration says. */
 type RouteOptions = Omit<FastifyContextConfig, 'scope'> & { bodyLimit?: number };
 
 /** Returns a function that adds routes to `app`, each for tokens with its scope. */

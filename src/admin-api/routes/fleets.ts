@@ -38,7 +38,7 @@ function describeFleet(fleet: Fleet, config: AdminApiConfig): FleetDocument {
   };
 }
 
-/** Where the registry has what a document calls so. */
+/** Members of a fleet in the registry by their names in a document. */
 const fieldsOf = {
   name: 'name',
   mailbox_mails_max: 'mailboxMailsMax',

@@ -82,7 +82,7 @@ export class Admission {
     app.addHook('preValidation', async (request) => {
       if (request.body !== undefined) await request.turn();
     });
-    // What streams on has a limit of its own.
+    // A stream has a limit of its own.
     app.addHook('onSend', async ({ raw }) => this.#end(raw));
   }
 

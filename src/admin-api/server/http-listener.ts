@@ -154,7 +154,7 @@ export class HttpListener {
     response.setTimeout(unreadTimeoutMs, () => {
       if (socket.writableLength > 0) socket.destroy();
     });
-    // Of every answer, also of those that no route gives: nothing here is for a browser to guess about.
+    // Set on every answer, also of those that no route gives: nothing here is for a browser to guess about.
     response.setHeader('X-Content-Type-Options', 'nosniff');
     this.#handler(request, response);
   }

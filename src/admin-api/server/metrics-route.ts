@@ -121,7 +121,7 @@ function addHealthMetrics(set: MetricSet, { notReady, activity, lockouts }: Admi
   );
 }
 
-/** What is under way at the admin API, as `Admission` counts it. */
+/** Counts of what is under way at the admin API. */
 type Admitted = Pick<Admission, 'counts'>;
 
 function addAdmissionMetrics(set: MetricSet, admission: Admitted): void {

@@ -36,7 +36,7 @@ const showTop =
       streams: metrics.reduce((sum, { openStreams }) => sum + openStreams, 0),
       requests: [...routes.values()],
       latency: { bounds_seconds: [...latencyBounds], counts: latencies },
-      // Of databases a row has one with its sizes and a worker with its commits: there may be more of either.
+      // A row joins a database's sizes with a worker's commits, if there are databases: there may be more of either.
       shards: Array.from({ length: Math.max(metrics.length, sizes.length) }, (_, shard) => {
         const worker = metrics[shard];
         const { bytes = 0, logBytes = 0, devices = 0, mails = 0 } = sizes[shard] ?? {};
