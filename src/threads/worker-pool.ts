@@ -208,7 +208,7 @@ export class WorkerPool {
       .slice(0, talkersMax);
   }
 
-  /** What each worker has refused to the device, and accepted since. */
+  /** Collects what each worker has refused to the device, and accepted since. */
   async refusalsOf(device: DeviceKey): Promise<SeenRequests[]> {
     const answers = this.#members.map(({ channel }) => channel.ask({ type: 'refusals', device }));
     return (await Promise.all(answers)) as SeenRequests[];

@@ -89,7 +89,7 @@ export interface WorkerStart {
   tls: TlsFiles;
   fleets: readonly FleetSnapshot[];
   counters: SharedCounters;
-  /** Of a `Hold`. */
+  /** Memory of a `Hold`. */
   hold: SharedArrayBuffer;
   metrics: SharedArrayBuffer;
   /** Ports to the main thread and to every other worker; none under the worker's own index. */

@@ -138,7 +138,7 @@ export class WriteRelay {
     }, this.#options.commitDelayMilliseconds);
   }
 
-  /** Whether many calls are in flight from here, or writes to here. */
+  /** True if many calls are in flight from here, or writes to here. */
   #isBusy(): boolean {
     const { depth, commitDelayMilliseconds } = this.#options;
     if (commitDelayMilliseconds === 0) return false;
