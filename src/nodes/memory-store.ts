@@ -73,7 +73,7 @@ export abstract class MemoryStore {
     return rows;
   }
 
-  /** What is in memory is current. */
+  /** Does nothing: the memory is current. */
   refresh(): void {}
 
   hasMapSpace(): boolean {

@@ -43,7 +43,10 @@ export class ReplicatedStore extends MemoryStore implements TableStore {
   readonly #options: ReplicatedStoreOptions;
   readonly #queue: TableQueue;
   #seenVersion = 0;
-  /** By the clock of the database, as the times of removed rows are: a clock here may stand still, or be set. */
+  /**
+   * Time of the last poll by the clock of the database, as the times of removed rows are: a clock here may stand
+   * still, or be set.
+   */
   #polledMs = 0;
   readonly #changes = new Mutex();
   #transaction: Transaction | undefined;
