@@ -2,15 +2,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, it } from 'vitest';
+import { alerts } from '../../src/cli/commands/server/prometheus-alerts.ts';
 import { deviceKeyOf } from '../../src/core/identity.ts';
 import { TopTalkers } from '../../src/device-api/limits/top-talkers.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
-import { shards, TestServer } from '../harness/server.ts';
+import { engine, shards, TestServer } from '../harness/server.ts';
 
 const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
-it('fleetpost top shows requests, shards, streams, mail and talkers; the dashboard names metrics that there are', {
+it('fleetpost top shows requests, shards, streams, mail and talkers; dashboard and alerts name metrics that there are', {
   timeout: 180_000,
 }, async () => {
   await using server = await TestServer.start();
@@ -67,14 +68,30 @@ it('fleetpost top shows requests, shards, streams, mail and talkers; the dashboa
       targets.flatMap(({ expr }) => expr.match(/\b(?:fleetpost|process)_[a-z_]+/g) ?? []),
     ),
   );
+  // Every alert can be looked into there.
+  const watched = alerts.flatMap(({ expression }) => expression.match(/\bfleetpost_[a-z_]+/g) ?? []);
+  expect(watched.filter((name) => !named.has(name))).toEqual([]);
+  expect(printed.stdout).toContain(alerts.map(({ name }) => name).join('|'));
   const exposition = await (await fetch(`${server.report.admin_url}/metrics`)).text();
   const known = new Map(
     [...exposition.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]),
   );
+  // Backups are of a data folder.
+  if (engine === 'postgres') named.delete('fleetpost_backup_timestamp_seconds');
   for (const name of named) {
     const base = name.replace(/_(bucket|sum|count)$/, '');
     expect(known.get(base) === 'histogram' || known.has(name), name).toBe(true);
   }
+  const isCounter = ([name, type]: [string, string]): boolean =>
+    type === 'counter' || !name.endsWith('_total');
+  expect([...known].filter((one) => !isCounter(one))).toEqual([]);
+  const values = (name: string): number[] =>
+    [...exposition.matchAll(new RegExp(`^${name}(?:{.*})? (\\S+)$`, 'gm'))].map(([, value]) => Number(value));
+  const total = (name: string): number => values(name).reduce((all, value) => all + value, 0);
+  expect([total('fleetpost_mails_waiting'), values('fleetpost_lockouts')]).toEqual([3, [0]]);
+  expect(total('fleetpost_shard_bytes')).toBeGreaterThan(total('fleetpost_log_bytes'));
+  expect(exposition).toMatch(/^fleetpost_ready\{reason="none"\} 1$/m);
+  expect(exposition).toMatch(/^fleetpost_build_info\{version="\d+\.\d+\.\d+"\} 1$/m);
   const important =
     /^fleetpost_(requests?|connections?|streams|shard|commit|committed|writes|event_loop|action|consumer|forwarder|broadcasts?)_/;
   for (const name of known.keys()) {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { alerts } from './prometheus-alerts.ts';
 
 /** `dashboard`, which needs no server. */
 export function addDashboardCommand(program: Command): void {
@@ -39,6 +40,7 @@ const rate = (metric: string, by: string): string =>
 const sum = (metric: string, by?: string): string => `sum ${by ? `by (${by}) ` : ''}(${metric}${at})`;
 const quantile = (share: number): string =>
   `histogram_quantile(${share}, ${rate('fleetpost_request_duration_seconds_bucket', 'le')})`;
+const ofAlerts = `alertname=~"${alerts.map(({ name }) => name).join('|')}"`;
 
 const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
   [
@@ -109,7 +111,6 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       ]),
       panel('Devices behind', [
         [sum('fleetpost_action_devices_behind', 'fleet, action'), '{{fleet}} {{action}}'],
-        [sum('fleetpost_action_devices_blocked', 'fleet, action'), '{{fleet}} {{action}} (dead letters)'],
       ]),
       panel('Devices blocked', [
         [sum('fleetpost_action_devices_blocked', 'fleet, action'), '{{fleet}} {{action}}'],
@@ -154,6 +155,12 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
   [
     'Server',
     [
+      panel('Alerts that fire', [
+        [
+          `count by (alertname) (ALERTS{alertstate="firing",instance=~"$instance",${ofAlerts}})`,
+          '{{alertname}}',
+        ],
+      ]),
       panel('Ready', [[`min by (reason) (fleetpost_ready${at})`, '{{reason}}']]),
       panel('Free disk', [[sum('fleetpost_disk_free_bytes', 'instance'), '{{instance}}']], { unit: 'bytes' }),
       panel('Size', [[sum('fleetpost_shard_bytes', 'shard'), 'shard {{shard}}']], { unit: 'bytes' }),
