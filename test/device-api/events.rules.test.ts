@@ -172,6 +172,15 @@ describe('D21: who may have a stream', () => {
     expect((await ask(server, route, { ...device.credentials, Accept })).status).toBe(200);
   });
 
+  it('D21: without Accept it is allowed', async () => {
+    const device = await fleet.createDevice();
+    const connection = await RawConnection.open(server);
+    connection.write(requestText('GET', '/v1/events', { ...device.credentials }));
+    await expect.poll(() => connection.text, patience).toContain('event: connected');
+    expect(connection.text).toMatch(/^HTTP\/1.1 200 /);
+    connection.destroy();
+  });
+
   it.each([
     'text/html',
     'application/json',
