@@ -1,16 +1,19 @@
-import type { AdminContext } from '../../src/admin-api/request/context.ts';
+import type { AdminServerOptions } from '../../src/admin-api/server/server.ts';
 import { loadConfig, runningConfig } from '../../src/server/configuration/config.ts';
+import type { OperatorParts } from '../../src/server/operator-parts.ts';
+import { featureMetrics, operatorRoutes } from '../../src/server/operator-routes.ts';
 
 /**
- * Context that routes and metrics read while they are declared, so that they can be described without a server: a
- * request or a scrape would find nothing else of a context here.
+ * Parts that routes and metrics read while they are declared, so that they can be described without a server: a request or a
+ * scrape would find nothing else here.
  */
-export function describedServer(): AdminContext {
+export function describedServer(): AdminServerOptions {
   const config = runningConfig(loadConfig(undefined, {}, {}).values);
-  return {
+  const parts = {
     config,
     shards: { all: [] },
     traces: {},
     backups: { completedAtMs: 0 },
-  } as unknown as AdminContext;
+  } as unknown as OperatorParts;
+  return { ...parts, routes: operatorRoutes(parts), figures: parts, metrics: featureMetrics(parts) };
 }

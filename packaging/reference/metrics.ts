@@ -12,9 +12,9 @@ interface Metric {
 
 /** Every metric of the server. */
 export function metricsPage(): string {
-  const { registry } = registerMetrics(describedServer(), {
-    counts: { underWay: 0, waiting: 0, refused: 0 },
-  });
+  const { figures, metrics: others } = describedServer();
+  const admission = { counts: { underWay: 0, waiting: 0, refused: 0 } };
+  const { registry } = registerMetrics(figures, admission, others);
   const metrics = registry.getMetricsAsArray() as unknown as Metric[];
   const row = ({ name, type, help, labelNames }: Metric): string[] => [
     code(name),

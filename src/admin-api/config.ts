@@ -1,8 +1,7 @@
 import { address, boolean, type ConfigOf, integer, text } from '../core/config/config-key.ts';
 import type { Settings } from '../core/config/settings.ts';
-import type { ActionConfig } from '../features/actions/config.ts';
-import type { BroadcastConfig } from '../features/broadcasts/config.ts';
-import type { ConsumerConfig } from '../features/consumers/config.ts';
+import type { DeclarationConfig } from '../declarations/config.ts';
+import type { DomainConfig } from '../domain/config.ts';
 
 /** Access to the admin API, and its limits. */
 export const adminKeys = {
@@ -71,8 +70,7 @@ export const adminKeys = {
   ),
 };
 
-/** The configuration that admin routes read, including that of features. */
+/** The configuration that the admin server and its own routes read. */
 export type AdminApiConfig = ConfigOf<typeof adminKeys> &
-  ActionConfig &
-  BroadcastConfig &
-  ConsumerConfig & { readonly settings: Settings<{ bodyTimeoutSeconds: number; claiming: boolean }> };
+  DeclarationConfig &
+  DomainConfig & { readonly settings: Settings<{ bodyTimeoutSeconds: number }> };

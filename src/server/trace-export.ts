@@ -1,3 +1,4 @@
+import type { MetricSet } from '../admin-api/request/metric-set.ts';
 import { SingleFlight } from '../core/async.ts';
 import type { Log } from '../core/telemetry/log.ts';
 import { type Span, SpanBuffer, type TakenSpans } from '../core/telemetry/trace.ts';
@@ -12,6 +13,20 @@ export interface TraceExportOptions {
   /** Takes the workers' spans since the last call. */
   take(): Promise<TakenSpans>;
   log: Log;
+}
+
+/** Adds metrics of the export of spans, unless it is off. */
+export function addTraceMetrics(
+  set: MetricSet,
+  { traces }: { traces: Pick<TraceExport, 'exported' | 'dropped'> | undefined },
+): void {
+  if (traces === undefined) return;
+  set.counter('fleetpost_spans_exported_total', 'Spans accepted by traceUrl.', () => traces.exported);
+  set.counter(
+    'fleetpost_spans_dropped_total',
+    'Spans dropped: too many, or not accepted.',
+    () => traces.dropped,
+  );
 }
 
 /**

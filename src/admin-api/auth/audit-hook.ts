@@ -6,11 +6,17 @@ import {
   type AuditActor,
   type AuditBook,
   type AuditEvent,
+  type AuditLog,
   auditOwners,
   type BegunEntry,
 } from '../../domain/audit-log.ts';
-import { type AdminApp, type AdminContext, routeOf } from '../request/context.ts';
+import { type AdminApp, routeOf } from '../request/context.ts';
 import type { Principal } from '../request/scope.ts';
+
+interface Needs {
+  audit: AuditLog;
+  config: { readonly settings: Settings<{ tokenChangesPerSecondMax: number }> };
+}
 
 /** Length of a burst, so that a setup script is not slowed down. */
 const burstSeconds = 10;
@@ -133,7 +139,7 @@ export function prepareAudit(app: AdminApp): void {
  * Writes every change requested on the routes added from here on to the audit log, with its outcome, and every request
  * refused for lack of a token or a scope.
  */
-export function auditChanges(app: AdminApp, { audit, config }: Pick<AdminContext, 'audit' | 'config'>): void {
+export function auditChanges(app: AdminApp, { audit, config }: Needs): void {
   const rate = new ChangeRate(config.settings);
   // After validation: a malformed request changes nothing.
   app.addHook('preHandler', async (request) => {

@@ -2,17 +2,26 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import type { Party } from '../../core/fair-share.ts';
-import { isExpired, type Token } from '../../declarations/tokens.ts';
-import type { AdminApp, AdminContext } from '../request/context.ts';
+import { isExpired, type Token, type Tokens } from '../../declarations/tokens.ts';
+import type { AdminApp } from '../request/context.ts';
 import { bootstrapPrincipal, checkScope, type Principal } from '../request/scope.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
 
+/** The token in DATA/admin.json, for those who can read the data folder. */
+export interface Bootstrap {
+  readonly isOn: boolean;
+  /** Returns `off` if the bearer is that token but it is turned off. */
+  check(bearer: string): 'accepted' | 'off' | 'unknown';
+}
+
+/** Who may use the admin API. */
+export interface Bearers {
+  tokens: Tokens;
+  bootstrap: Bootstrap;
+}
+
 /** Requires a token with the right scope on every route added from here on. */
-export function requireToken(
-  app: AdminApp,
-  context: Pick<AdminContext, 'tokens' | 'bootstrap'>,
-  open: OpenRequests,
-): void {
+export function requireToken(app: AdminApp, context: Bearers, open: OpenRequests): void {
   app.addHook('onRoute', checkScopeDeclared);
   app.addHook('onRequest', async (request: FastifyRequest, reply: FastifyReply) => {
     const bearer = bearerOf(request.raw);
@@ -36,10 +45,7 @@ function bearerOf({ headers }: IncomingMessage): string {
 }
 
 /** Says who has a part in the admin API by a request: its token, of a fleet or of all; its address without a valid one. */
-export function partyOf(
-  request: IncomingMessage,
-  context: Pick<AdminContext, 'tokens' | 'bootstrap'>,
-): Party {
+export function partyOf(request: IncomingMessage, context: Bearers): Party {
   const bearer = bearerOf(request);
   const token = context.tokens.find(bearer);
   if (token !== undefined && !hasEnded(token, context)) {
@@ -60,7 +66,7 @@ function checkScopeDeclared(route: RouteOptions): void {
  * True if a token still holds, for an open request. It is in use as long: a console that follows Live sends no other
  * request, and would be logged out in the midst of it.
  */
-function isAuthorized(bearer: string, context: Pick<AdminContext, 'tokens' | 'bootstrap'>): boolean {
+function isAuthorized(bearer: string, context: Bearers): boolean {
   const { tokens, bootstrap } = context;
   const token = tokens.find(bearer);
   if (token === undefined) return bootstrap.check(bearer) === 'accepted';
@@ -70,12 +76,12 @@ function isAuthorized(bearer: string, context: Pick<AdminContext, 'tokens' | 'bo
 }
 
 /** True if a token has expired, or is a session of the bootstrap token that is turned off on this node. */
-export function hasEnded(token: Token, { bootstrap }: Pick<AdminContext, 'bootstrap'>): boolean {
+export function hasEnded(token: Token, { bootstrap }: Pick<Bearers, 'bootstrap'>): boolean {
   return isExpired(token) || (token.session?.parentId === null && !bootstrap.isOn);
 }
 
 /** @throws ApiError invalid_token. */
-function principalOf(bearer: string, context: Pick<AdminContext, 'tokens' | 'bootstrap'>): Principal {
+function principalOf(bearer: string, context: Bearers): Principal {
   const { tokens, bootstrap } = context;
   const token = tokens.find(bearer);
   if (token !== undefined) {

@@ -1,5 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Bootstrap } from '../request/context.ts';
+import type { Bootstrap } from './authorization.ts';
 
 /**
  * The token that the first start creates, so that an operator on the server's machine can begin. It survives restarts,

@@ -8,11 +8,17 @@ import {
 } from '../../contract/access/token.ts';
 import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import { isExpired, type Token, type Tokens } from '../../declarations/tokens.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { AdminApp, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import { expiryOf, timeTextOf } from '../request/times.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
+
+interface Needs {
+  registry: Registry;
+  tokens: Tokens;
+}
 
 function describe(tokens: Tokens, token: Token): TokenDocument {
   const lastUsedMs = tokens.lastUsedMs(token);
@@ -38,7 +44,7 @@ const listing = {
 };
 
 const listTokens =
-  ({ tokens }: AdminContext): Handler<typeof listing> =>
+  ({ tokens }: Needs): Handler<typeof listing> =>
   async ({ query: { after, limit } }) => {
     const rest = tokens.list().filter(({ id }) => id > after);
     const items = rest.slice(0, limit).map((token) => describe(tokens, token));
@@ -53,7 +59,7 @@ const creation = {
 };
 
 const createToken =
-  ({ registry, tokens }: AdminContext): Handler<typeof creation> =>
+  ({ registry, tokens }: Needs): Handler<typeof creation> =>
   async ({ body, audited }, reply) => {
     const fleetId = body.fleet_id ?? null;
     if (fleetId !== null) registry.fleet(fleetId);
@@ -83,7 +89,7 @@ const revocation = {
 };
 
 const revokeToken =
-  ({ tokens }: AdminContext, open: OpenRequests): Handler<typeof revocation> =>
+  ({ tokens }: Needs, open: OpenRequests): Handler<typeof revocation> =>
   async ({ params }, reply) => {
     for (const id of await tokens.revoke(params.token_id)) open.cut(id, reply);
     return reply.code(204).send(null);
@@ -95,7 +101,7 @@ const self = {
 };
 
 const showSelf =
-  ({ tokens }: AdminContext): Handler<typeof self> =>
+  ({ tokens }: Needs): Handler<typeof self> =>
   async ({ principal }) => {
     if (principal === null) throw new Error('this route needs a token');
     const { kind, id, name, scopes, fleetId } = principal;
@@ -117,7 +123,7 @@ const ending = {
 };
 
 const endSession =
-  ({ tokens }: AdminContext, open: OpenRequests): Handler<typeof ending> =>
+  ({ tokens }: Needs, open: OpenRequests): Handler<typeof ending> =>
   async ({ principal }, reply) => {
     if (principal?.kind !== 'session' || principal.id === null) {
       throw new ApiError('bad_request', { msg: 'Only a session of the console can end itself.' });
@@ -127,7 +133,7 @@ const endSession =
   };
 
 /** `/tokens`: who may use the admin API. */
-export function addTokenRoutes(app: AdminApp, context: AdminContext, open: OpenRequests): void {
+export function addTokenRoutes(app: AdminApp, context: Needs, open: OpenRequests): void {
   const route = routesOf(app);
   route('GET', '/self', 'any', self, showSelf(context));
   route('DELETE', '/self', 'any', ending, endSession(context, open));

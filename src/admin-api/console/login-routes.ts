@@ -8,12 +8,19 @@ import {
 import { errorAnswers } from '../../contract/document.ts';
 import { ApiError, rateLimited } from '../../core/errors.ts';
 import { RateLimiter } from '../../core/rate-limiter.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import type { Token } from '../../declarations/tokens.ts';
-import { hasEnded } from '../auth/authorization.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { type Bearers, hasEnded } from '../auth/authorization.ts';
+import type { AdminApp, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import type { Principal } from '../request/scope.ts';
 import { timeTextOf } from '../request/times.ts';
+import type { ConsoleCodes } from './console-codes.ts';
+
+interface CodeNeeds {
+  consoleCodes: ConsoleCodes;
+  registry: Registry;
+}
 
 /** Refused codes a second over all clients, and the burst of them. A code that is right always passes. */
 const refusalsPerSecondMax = 5;
@@ -28,7 +35,7 @@ const codeCreation = {
 };
 
 const createCode =
-  ({ consoleCodes, registry }: AdminContext): Handler<typeof codeCreation> =>
+  ({ consoleCodes, registry }: CodeNeeds): Handler<typeof codeCreation> =>
   async ({ principal, body, audited }, reply) => {
     if (principal === null) throw new Error('this route needs a token');
     if (principal.kind === 'session') {
@@ -61,7 +68,7 @@ const sessionCreation = {
 };
 
 const createSession =
-  (context: AdminContext): Handler<typeof sessionCreation> =>
+  (context: Bearers): Handler<typeof sessionCreation> =>
   async ({ principal, audited }, reply): Promise<ConsoleSessionDocument> => {
     if (principal === null) throw new Error('this route needs a code');
     const { name, scopes, fleetId } = principal;
@@ -81,7 +88,7 @@ const createSession =
   };
 
 /** Returns null for the bootstrap token. @throws ApiError invalid_token if the token has ended since it made the code. */
-function parentOf({ id }: Principal, context: AdminContext): Token | null {
+function parentOf({ id }: Principal, context: Bearers): Token | null {
   const { tokens, bootstrap } = context;
   const parent = id === null ? null : tokens.byId(id);
   if (parent === null ? bootstrap.isOn : parent !== undefined && !hasEnded(parent, context)) {
@@ -91,7 +98,7 @@ function parentOf({ id }: Principal, context: AdminContext): Token | null {
 }
 
 /** Adds the route that makes codes, for a token of any scope. */
-export function addConsoleCodeRoute(app: AdminApp, context: AdminContext): void {
+export function addConsoleCodeRoute(app: AdminApp, context: CodeNeeds): void {
   routesOf(app)('POST', '/console-codes', 'any', codeCreation, createCode(context));
 }
 
@@ -99,7 +106,7 @@ export function addConsoleCodeRoute(app: AdminApp, context: AdminContext): void 
  * Requires a code on every route added from here on. It stands for the token that made it from before the audit log's
  * hook on, so that only who has one gets an entry among the changes.
  */
-export function authenticateByCode(app: AdminApp, { consoleCodes }: AdminContext): void {
+export function authenticateByCode(app: AdminApp, { consoleCodes }: Pick<CodeNeeds, 'consoleCodes'>): void {
   const refusals = new RateLimiter(refusalBurstSeconds);
   app.addHook('preHandler', async (request) => {
     const { code } = request.body as { code: string };
@@ -117,6 +124,6 @@ export function authenticateByCode(app: AdminApp, { consoleCodes }: AdminContext
 }
 
 /** Adds the route for sessions, behind `authenticateByCode`. */
-export function addConsoleSessionRoute(app: AdminApp, context: AdminContext): void {
+export function addConsoleSessionRoute(app: AdminApp, context: Bearers): void {
   app.post('/console-sessions', { schema: sessionCreation }, createSession(context));
 }

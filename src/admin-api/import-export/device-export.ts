@@ -4,9 +4,11 @@ import { deviceFilter } from '../../contract/device.ts';
 import { errorAnswers, fleetPath } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { AdminApiConfig } from '../config.ts';
+import type { AdminApp, AllShards, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 import type { Transfers } from '../request/transfers.ts';
@@ -14,6 +16,12 @@ import type { Turn } from '../request/turn.ts';
 import { deviceFilterOf } from '../routes/device-filter.ts';
 import { listDevices } from '../routes/device-list.ts';
 import { csvLine, nameCell, tagsCell } from './device-lines.ts';
+
+interface Needs {
+  config: AdminApiConfig;
+  registry: Registry;
+  shards: AllShards;
+}
 
 /** Devices per chunk of the answer, which takes some milliseconds of this thread. */
 const devicesPerChunk = 250;
@@ -70,7 +78,7 @@ function checkAfter({ after, format: _, with: __, ...filter }: Static<typeof exp
 }
 
 async function* lines(
-  shards: AdminContext['shards'],
+  shards: AllShards,
   filter: DeviceFilter,
   query: Static<typeof exportQuery>,
   { signal, turn }: { signal: AbortSignal; turn: Turn },
@@ -105,7 +113,7 @@ const exporting = {
 };
 
 const exportDevices =
-  ({ config, registry, shards }: AdminContext, exports: Transfers): Handler<typeof exporting> =>
+  ({ config, registry, shards }: Needs, exports: Transfers): Handler<typeof exporting> =>
   async ({ params, query, turn, audited: { about } }, reply) => {
     const { fleet } = registry.fleet(params.fleet_id);
     checkAfter(query);
@@ -124,7 +132,7 @@ const exportDevices =
   };
 
 /** Adds `/fleets/{fleet_id}/devices:export`. An export that fails midway aborts the transfer. */
-export function addExportRoute(app: AdminApp, context: AdminContext, exports: Transfers): void {
+export function addExportRoute(app: AdminApp, context: Needs, exports: Transfers): void {
   const route = routesOf(app);
   route('GET', '/fleets/:fleet_id/devices::export', 'provision', exporting, exportDevices(context, exports), {
     // An export with digests can create the same devices elsewhere.

@@ -3,10 +3,11 @@ import type { FastifyRequest } from 'fastify';
 import type { ImportedLine } from '../../contract/device.ts';
 import { tagsMax } from '../../core/bounds.ts';
 import { deviceIdOf } from '../../core/identity.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import type { Device, DeviceChange, DevicePut, PutOutcome } from '../../domain/devices/device.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
 import { onEachShard } from '../request/by-shard.ts';
-import type { AdminContext } from '../request/context.ts';
+import type { AllShards } from '../request/context.ts';
 import type { Turn } from '../request/turn.ts';
 import {
   BadLine,
@@ -123,10 +124,10 @@ function identityOf({ name, tags, enabled, secretDigests }: Device): unknown[] {
 
 /** Imports the devices of a body, one per line. Answers each line once its device is on disk. */
 export class DeviceImport {
-  readonly #shards: AdminContext['shards'];
-  readonly #registry: AdminContext['registry'];
+  readonly #shards: AllShards;
+  readonly #registry: Registry;
 
-  constructor({ shards, registry }: Pick<AdminContext, 'shards' | 'registry'>) {
+  constructor({ shards, registry }: { shards: AllShards; registry: Registry }) {
     this.#shards = shards;
     this.#registry = registry;
   }

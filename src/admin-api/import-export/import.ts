@@ -3,12 +3,20 @@ import { type Static, Type } from 'typebox';
 import { newDevicesBody } from '../../contract/device.ts';
 import { errorAnswers, fleetPath } from '../../contract/document.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
 import type { Shard } from '../../domain/shard.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { AdminApiConfig } from '../config.ts';
+import type { AdminApp, AllShards, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import { Transfers } from '../request/transfers.ts';
 import { DeviceImport, existingPolicies, importTypes } from './device-import.ts';
+
+interface Needs {
+  config: AdminApiConfig;
+  registry: Registry;
+  shards: AllShards;
+}
 
 /** Devices created at a time: some milliseconds of this thread, and one commit of each shard. */
 const chunkDevices = 1_000;
@@ -52,7 +60,7 @@ function line({ device: { device }, secret }: NewDevice): string {
   return `${fleetIdOf(device)},${deviceIdOf(device)},${secret}\n`;
 }
 
-function byShard(devices: readonly NewDevice[], shards: AdminContext['shards']): Map<Shard, NewDevice[]> {
+function byShard(devices: readonly NewDevice[], shards: AllShards): Map<Shard, NewDevice[]> {
   const groups = new Map<Shard, NewDevice[]>();
   for (const one of devices) {
     const shard = shards.of(one.device.device);
@@ -64,7 +72,7 @@ function byShard(devices: readonly NewDevice[], shards: AdminContext['shards']):
 }
 
 /** Stores devices under generated ids, replacing ids that are taken. Returns the devices as stored. */
-async function store(devices: readonly NewDevice[], shards: AdminContext['shards']): Promise<NewDevice[]> {
+async function store(devices: readonly NewDevice[], shards: AllShards): Promise<NewDevice[]> {
   const groups = [...byShard(devices, shards)];
   const stored = await Promise.all(
     groups.map(async ([shard, group]) => {
@@ -81,7 +89,7 @@ async function store(devices: readonly NewDevice[], shards: AdminContext['shards
 }
 
 async function* generate(
-  { registry, shards }: Pick<AdminContext, 'registry' | 'shards'>,
+  { registry, shards }: Pick<Needs, 'registry' | 'shards'>,
   { fleetId, count, tags }: { fleetId: string; count: number; tags: readonly string[] },
   signal: AbortSignal,
   onStored: (devices: number) => void,
@@ -115,7 +123,7 @@ const importing = {
 
 const importDevices =
   (
-    { config, registry, shards }: AdminContext,
+    { config, registry, shards }: Needs,
     listed: DeviceImport,
     imports: Transfers,
   ): Handler<typeof importing> =>
@@ -150,7 +158,7 @@ const importDevices =
  * Adds `/fleets/{fleet_id}/devices:import`. A line is sent once its device is on disk. An import that fails midway
  * aborts the transfer, so that no client takes it for complete; the devices of the lines sent are stored.
  */
-export function addImportRoute(app: AdminApp, context: AdminContext): void {
+export function addImportRoute(app: AdminApp, context: Needs): void {
   const imports = new Transfers(app, 'imports', context.config.importsMax);
   app.addContentTypeParser([...importTypes], (_request, payload, done) => done(null, payload));
 

@@ -3,10 +3,22 @@ import { diagnosisDocument } from '../../contract/insight/diagnosis.ts';
 import { addressText, clientAddressText } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import { type DiagnosisInput, diagnose } from '../../domain/devices/diagnosis.ts';
-import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
+import type { LockoutList } from '../../domain/devices/lockout.ts';
+import type { RefusalLog } from '../../domain/devices/refusals.ts';
+import type { AdminApiConfig } from '../config.ts';
+import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
 import { describeDevices } from '../request/device-state.ts';
 import { routesOf } from '../request/route.ts';
+
+interface Needs {
+  config: AdminApiConfig;
+  lockouts: LockoutList;
+  refusals: RefusalLog;
+  registry: Registry;
+  shards: AllShards;
+}
 
 /** Mails at the head of the mailbox that are looked at. */
 const mailsMax = 20;
@@ -14,7 +26,7 @@ const lockoutsMax = 20;
 
 /** Reads all that a diagnosis follows from. @throws ApiError device_not_found. */
 async function inputOf(
-  context: AdminContext,
+  context: Needs,
   path: { fleet_id: string; device_id: string },
 ): Promise<DiagnosisInput> {
   const { config, lockouts, refusals, registry, shards } = context;
@@ -56,7 +68,7 @@ const showing = {
 };
 
 const showDiagnosis =
-  (context: AdminContext): Handler<typeof showing> =>
+  (context: Needs): Handler<typeof showing> =>
   async ({ params }) => {
     const findings = diagnose(await inputOf(context, params));
     const [first] = findings;
@@ -65,7 +77,7 @@ const showDiagnosis =
   };
 
 /** Adds `…/devices/{device_id}/diagnosis`. */
-export function addDiagnosisRoute(app: AdminApp, context: AdminContext): void {
+export function addDiagnosisRoute(app: AdminApp, context: Needs): void {
   routesOf(app)(
     'GET',
     '/fleets/:fleet_id/devices/:device_id/diagnosis',

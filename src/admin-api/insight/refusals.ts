@@ -1,10 +1,17 @@
 import { devicePath, errorAnswers } from '../../contract/document.ts';
 import { type RefusalDocument, refusalsDocument } from '../../contract/insight/refusal.ts';
 import { ApiError } from '../../core/errors.ts';
-import type { Refusal } from '../../domain/devices/refusals.ts';
-import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
+import type { Registry } from '../../declarations/registry.ts';
+import type { Refusal, RefusalLog } from '../../domain/devices/refusals.ts';
+import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
+
+interface Needs {
+  refusals: RefusalLog;
+  registry: Registry;
+  shards: AllShards;
+}
 
 function describe({
   route,
@@ -42,7 +49,7 @@ const listing = {
 };
 
 const listRefusals =
-  (context: AdminContext): Handler<typeof listing> =>
+  (context: Needs): Handler<typeof listing> =>
   async ({ params }) => {
     const device = deviceOfRequest(context, params);
     const found = await context.shards.of(device).devices.credentials(device);
@@ -51,7 +58,7 @@ const listRefusals =
   };
 
 /** Adds `…/devices/{device_id}/refusals`. */
-export function addRefusalRoute(app: AdminApp, context: AdminContext): void {
+export function addRefusalRoute(app: AdminApp, context: Needs): void {
   routesOf(app)(
     'GET',
     '/fleets/:fleet_id/devices/:device_id/refusals',

@@ -1,25 +1,29 @@
 import type { DeviceDocument, DeviceState } from '../../contract/device.ts';
 import { addressText } from '../../core/address.ts';
+import type { Settings } from '../../core/config/settings.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { Shard } from '../../domain/shard.ts';
-import type { AdminApiConfig } from '../config.ts';
-import type { AdminContext } from './context.ts';
+import type { AllShards } from './context.ts';
 import { timeTextOf } from './times.ts';
 
-function activeSecondsOf(fleet: Fleet, config: AdminApiConfig): number {
+interface StateConfig {
+  readonly settings: Settings<{ activeSeconds: number; stuckSeconds: number }>;
+}
+
+function activeSecondsOf(fleet: Fleet, config: StateConfig): number {
   return fleet.activeSeconds ?? config.settings.current.activeSeconds;
 }
 
 /** Returns the earliest last-seen time with which a device counts as active. */
-export function activeSinceMs(fleet: Fleet, config: AdminApiConfig): number {
+export function activeSinceMs(fleet: Fleet, config: StateConfig): number {
   return Date.now() - activeSecondsOf(fleet, config) * 1_000;
 }
 
 /** Returns the time before which a mail must have come to the head of its mailbox for that to count as stuck. */
-export function stuckBeforeMs(config: AdminApiConfig): number {
+export function stuckBeforeMs(config: StateConfig): number {
   return Date.now() - config.settings.current.stuckSeconds * 1_000;
 }
 
@@ -58,7 +62,7 @@ function describeDevice(status: DeviceStatus, state: DeviceState): DeviceDocumen
 
 /** Describes devices of one fleet. Asks each shard once which of its devices are connected. */
 export async function describeDevices(
-  { config, shards }: Pick<AdminContext, 'config' | 'shards'>,
+  { config, shards }: { config: StateConfig; shards: AllShards },
   fleet: Fleet,
   devices: readonly DeviceStatus[],
 ): Promise<DeviceDocument[]> {

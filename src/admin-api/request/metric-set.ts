@@ -59,6 +59,16 @@ type Values = Iterable<readonly [label: string | number, value: number]>;
 /** Metrics that are read from elsewhere at each scrape: one value, or one for each value of a label. */
 export class MetricSet {
   readonly registry = new Registry();
+  readonly #collectors: (() => Promise<void>)[] = [];
+
+  /** Has figures that take turns of the event loop read before each scrape, after those of earlier calls. */
+  beforeScrape(read: () => Promise<void>): void {
+    this.#collectors.push(read);
+  }
+
+  async collect(): Promise<void> {
+    for (const read of this.#collectors) await read();
+  }
 
   gauge(name: string, help: string, read: () => number): void {
     new Gauge({

@@ -13,10 +13,13 @@ import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../../co
 import { ApiError, isUnavailable } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf, fleetIdOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
+import type { Fleets } from '../../declarations/fleet.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import { parseMessage } from '../../declarations/schemas/payload.ts';
 import { countsOf } from '../auth/audit-hook.ts';
+import type { AdminApiConfig } from '../config.ts';
 import { documentBytesMax } from '../request/bodies.ts';
-import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
+import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import type { Turn } from '../request/turn.ts';
 import {
@@ -29,6 +32,13 @@ import {
   parseBulkCursor,
 } from './dead-letter-list.ts';
 import { mailIdOf } from './receipts.ts';
+
+interface Needs {
+  config: AdminApiConfig;
+  fleets: Fleets;
+  registry: Registry;
+  shards: AllShards;
+}
 
 const letterPath = Type.Interface([devicePath], { mail_id: Type.String() });
 const payloadDocument = Type.Unsafe<Buffer>({ type: 'object', description: 'Byte for byte as it was sent.' });
@@ -45,7 +55,7 @@ interface Letter {
 
 /** Resolves a selection to the letters of this call and the cursor of the next one. */
 async function select(
-  { shards }: AdminContext,
+  { shards }: Needs,
   fleetId: string,
   selection: LetterSelectionBody,
   turn: Turn,
@@ -68,7 +78,7 @@ async function select(
 }
 
 async function replay(
-  { config, fleets, shards }: AdminContext,
+  { config, fleets, shards }: Needs,
   { device, mailId }: Letter,
 ): Promise<ReplayedLetterDocument> {
   const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
@@ -96,7 +106,7 @@ async function replay(
   }
 }
 
-async function drop({ shards }: AdminContext, { device, mailId }: Letter): Promise<DroppedLetterDocument> {
+async function drop({ shards }: Needs, { device, mailId }: Letter): Promise<DroppedLetterDocument> {
   const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
   try {
     const isDropped = await shards.of(device).deadLetters.drop(device, mailId);
@@ -162,7 +172,7 @@ const listing = {
 };
 
 const listLetters =
-  ({ registry, shards }: AdminContext): Handler<typeof listing> =>
+  ({ registry, shards }: Needs): Handler<typeof listing> =>
   async ({ params, turn, query: { after, limit, ...filter } }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { fleetId } = fleet;
@@ -185,7 +195,7 @@ const showing = {
 };
 
 const showLetter =
-  (context: AdminContext): Handler<typeof showing> =>
+  (context: Needs): Handler<typeof showing> =>
   async ({ params }, reply) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
@@ -206,7 +216,7 @@ const replaying = {
 };
 
 const replayLetters =
-  (context: AdminContext): Handler<typeof replaying> =>
+  (context: Needs): Handler<typeof replaying> =>
   async ({ params, body, audited, turn }) => {
     const { fleet } = context.registry.fleet(params.fleet_id);
     const { letters, next } = await select(context, fleet.fleetId, body, turn);
@@ -224,7 +234,7 @@ const dropping = {
 };
 
 const dropLetters =
-  (context: AdminContext): Handler<typeof dropping> =>
+  (context: Needs): Handler<typeof dropping> =>
   async ({ params, body, audited, turn }) => {
     const { fleet } = context.registry.fleet(params.fleet_id);
     const { letters, next } = await select(context, fleet.fleetId, body, turn);
@@ -234,7 +244,7 @@ const dropLetters =
   };
 
 /** Adds `/fleets/{fleet_id}/dead-letters`: mail that was rejected, expired or requeued too often (D16). */
-export function addDeadLetterRoutes(app: AdminApp, context: AdminContext): void {
+export function addDeadLetterRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('GET', '/fleets/:fleet_id/dead-letters', 'read', listing, listLetters(context));
   route('GET', '/fleets/:fleet_id/dead-letters/:device_id/:mail_id', 'read', showing, showLetter(context));

@@ -9,13 +9,21 @@ import { closedObject, errorAnswers, fleetPath } from '../../contract/document.t
 import { tagsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts';
 import { countsOf } from '../auth/audit-hook.ts';
+import type { AdminApiConfig } from '../config.ts';
 import { onEachShard } from '../request/by-shard.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { AdminApp, AllShards, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import { deviceFilterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
+
+interface Needs {
+  config: AdminApiConfig;
+  registry: Registry;
+  shards: AllShards;
+}
 
 const refusals: Partial<Record<ChangeOutcome, { error: string; msg: string }>> = {
   not_found: { error: 'device_not_found', msg: 'There is no such device.' },
@@ -45,7 +53,7 @@ const changing = {
 };
 
 const changeDevices =
-  ({ config, registry, shards }: AdminContext): Handler<typeof changing> =>
+  ({ config, registry, shards }: Needs): Handler<typeof changing> =>
   async ({ params, audited, turn, body: { select, change, after = '', limit = devicesPerChangeMax } }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { device_ids, all, tag: tagged, ...rest } = select;
@@ -84,7 +92,7 @@ const changeDevices =
   };
 
 /** Adds `/fleets/{fleet_id}/devices:change`. */
-export function addDeviceChangeRoute(app: AdminApp, context: AdminContext): void {
+export function addDeviceChangeRoute(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('POST', '/fleets/:fleet_id/devices::change', 'provision', changing, changeDevices(context));
 }

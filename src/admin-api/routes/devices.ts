@@ -14,14 +14,24 @@ import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../../co
 import { clientAddressText } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import type { DeviceChange } from '../../domain/devices/device.ts';
+import type { LockoutList } from '../../domain/devices/lockout.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
-import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
+import type { AdminApiConfig } from '../config.ts';
+import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
 import { describeDevices } from '../request/device-state.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 import { deviceFilterOf } from './device-filter.ts';
 import { cursorPattern, listDevices } from './device-list.ts';
+
+interface Needs {
+  config: AdminApiConfig;
+  lockouts: LockoutList;
+  registry: Registry;
+  shards: AllShards;
+}
 
 /** Omits absent fields, because the shard takes a present one, even if undefined, as a change. */
 function changeOf({ enabled, name, tags }: DeviceChangeBody): DeviceChange {
@@ -33,7 +43,7 @@ function changeOf({ enabled, name, tags }: DeviceChangeBody): DeviceChange {
 }
 
 /** @throws ApiError device_not_found. */
-async function readDevice(context: AdminContext, path: Static<typeof devicePath>): Promise<DeviceDocument> {
+async function readDevice(context: Needs, path: Static<typeof devicePath>): Promise<DeviceDocument> {
   const device = deviceOfRequest(context, path);
   const status = await context.shards.of(device).devices.get(device);
   if (status === undefined) throw new ApiError('device_not_found');
@@ -60,7 +70,7 @@ const listing = {
 };
 
 const listFleetDevices =
-  (context: AdminContext): Handler<typeof listing> =>
+  (context: Needs): Handler<typeof listing> =>
   async ({ params, query, turn }) => {
     const { config, registry, shards } = context;
     const { fleet } = registry.fleet(params.fleet_id);
@@ -82,7 +92,7 @@ const creation = {
 };
 
 const createDevice =
-  ({ registry, shards }: AdminContext): Handler<typeof creation> =>
+  ({ registry, shards }: Needs): Handler<typeof creation> =>
   async ({ params, body, audited }, reply) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const made = newDevice(fleet.fleetId, { ...body, deviceId: body.device_id });
@@ -111,7 +121,7 @@ const showing = {
 };
 
 const showDevice =
-  (context: AdminContext): Handler<typeof showing> =>
+  (context: Needs): Handler<typeof showing> =>
   async ({ params }) => {
     const document = await readDevice(context, params);
     const device = deviceOfRequest(context, params);
@@ -137,7 +147,7 @@ const changing = {
 };
 
 const changeDevice =
-  (context: AdminContext): Handler<typeof changing> =>
+  (context: Needs): Handler<typeof changing> =>
   async ({ params, body }) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
@@ -153,7 +163,7 @@ const deletion = {
 };
 
 const deleteDevice =
-  (context: AdminContext): Handler<typeof deletion> =>
+  (context: Needs): Handler<typeof deletion> =>
   async ({ params }, reply) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
@@ -173,7 +183,7 @@ const renewal = {
 };
 
 const rotateSecret =
-  (context: AdminContext): Handler<typeof renewal> =>
+  (context: Needs): Handler<typeof renewal> =>
   async ({ params, body: { grace_seconds: graceSeconds = 0 } }) => {
     const { config, shards } = context;
     const device = deviceOfRequest(context, params);
@@ -195,7 +205,7 @@ const rotateSecret =
   };
 
 /** Adds `/fleets/{fleet_id}/devices`, each device under it, and the rotation of its secret. */
-export function addDeviceRoutes(app: AdminApp, context: AdminContext): void {
+export function addDeviceRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   const device = '/fleets/:fleet_id/devices/:device_id';
   route('GET', '/fleets/:fleet_id/devices', 'read', listing, listFleetDevices(context));

@@ -1,16 +1,21 @@
 import { errorAnswers, fleetPath } from '../../contract/document.ts';
 import { fleetCountsDocument } from '../../contract/fleet.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
+import type { Registry } from '../../declarations/registry.ts';
+import type { AdminApiConfig } from '../config.ts';
 import type { DeviceCounts } from '../insight/device-counts.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { AdminApp, AllShards, Handler } from '../request/context.ts';
 import { activeSinceMs, stuckBeforeMs } from '../request/device-state.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
 
-async function totals(
-  shards: AdminContext['shards'],
-  { fleetId }: Fleet,
-): Promise<{ devices: number; disabled: number }> {
+interface Needs {
+  config: AdminApiConfig;
+  registry: Registry;
+  shards: AllShards;
+}
+
+async function totals(shards: AllShards, { fleetId }: Fleet): Promise<{ devices: number; disabled: number }> {
   const parts = await Promise.all(shards.all.map((shard) => shard.devices.fleetCounts(fleetId)));
   const sum = (of: (part: (typeof parts)[number]) => number) => parts.reduce((all, one) => all + of(one), 0);
   return { devices: sum(({ devices }) => devices), disabled: sum(({ disabled }) => disabled) };
@@ -25,7 +30,7 @@ const counting = {
 };
 
 const countDevices =
-  ({ config, registry, shards }: AdminContext, counts: DeviceCounts): Handler<typeof counting> =>
+  ({ config, registry, shards }: Needs, counts: DeviceCounts): Handler<typeof counting> =>
   async ({ params }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const active = counts.active(fleet.fleetId, activeSinceMs(fleet, config));
@@ -43,7 +48,7 @@ const countDevices =
   };
 
 /** Adds `/fleets/{fleet_id}/counts`. */
-export function addFleetCountRoute(app: AdminApp, context: AdminContext, counts: DeviceCounts): void {
+export function addFleetCountRoute(app: AdminApp, context: Needs, counts: DeviceCounts): void {
   const route = routesOf(app);
   route('GET', '/fleets/:fleet_id/counts', 'read', counting, countDevices(context, counts));
 }

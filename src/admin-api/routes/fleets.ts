@@ -11,11 +11,16 @@ import {
 import { ApiError } from '../../core/errors.ts';
 import { generateFleetId } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
-import type { FleetChange } from '../../declarations/registry.ts';
+import type { FleetChange, Registry } from '../../declarations/registry.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { AdminApp, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
+
+interface Needs {
+  config: AdminApiConfig;
+  registry: Registry;
+}
 
 /** Describes a fleet with its effective limits: its own, or those of the configuration. */
 function describeFleet(fleet: Fleet, config: AdminApiConfig): FleetDocument {
@@ -71,7 +76,7 @@ const listing = {
 };
 
 const listFleets =
-  ({ config, registry }: AdminContext): Handler<typeof listing> =>
+  ({ config, registry }: Needs): Handler<typeof listing> =>
   async ({ query: { after, limit }, principal }) => {
     const only = principal?.fleetId ?? undefined;
     const rest = registry
@@ -89,7 +94,7 @@ const creation = {
 };
 
 const createFleet =
-  ({ config, registry }: AdminContext): Handler<typeof creation> =>
+  ({ config, registry }: Needs): Handler<typeof creation> =>
   async ({ body, audited }, reply) => {
     const id = body.fleet_id ?? generateFleetId();
     audited.about.fleet_id = id;
@@ -110,7 +115,7 @@ const showing = {
 };
 
 const showFleet =
-  ({ config, registry }: AdminContext): Handler<typeof showing> =>
+  ({ config, registry }: Needs): Handler<typeof showing> =>
   async ({ params }) =>
     describeFleet(registry.declared(params.fleet_id), config);
 
@@ -122,7 +127,7 @@ const changing = {
 };
 
 const changeFleet =
-  ({ config, registry }: AdminContext): Handler<typeof changing> =>
+  ({ config, registry }: Needs): Handler<typeof changing> =>
   async ({ params, body }) =>
     describeFleet(await registry.changeFleet(params.fleet_id, changeOf(body)), config);
 
@@ -138,7 +143,7 @@ const deletion = {
 };
 
 const deleteFleet =
-  ({ config, registry }: AdminContext): Handler<typeof deletion> =>
+  ({ config, registry }: Needs): Handler<typeof deletion> =>
   async ({ params, query }, reply) => {
     const { fleetId, name } = registry.declared(params.fleet_id);
     if (query.name !== (name || fleetId)) throw new ApiError('not_confirmed');
@@ -148,7 +153,7 @@ const deleteFleet =
   };
 
 /** Adds `/fleets` and `/fleets/{fleet_id}`. */
-export function addFleetRoutes(app: AdminApp, context: AdminContext): void {
+export function addFleetRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('GET', '/fleets', 'read', listing, listFleets(context), { narrowsToFleet: true });
   route('POST', '/fleets', 'provision', creation, createFleet(context));

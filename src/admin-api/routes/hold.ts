@@ -1,8 +1,13 @@
 import { errorAnswers } from '../../contract/document.ts';
 import { holdDocument, releaseDocument } from '../../contract/server.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { DeclaredHold } from '../../declarations/declared-hold.ts';
+import type { AdminApp, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
+
+interface Needs {
+  hold: DeclaredHold;
+}
 
 const showing = {
   summary: 'Show whether the server is held',
@@ -12,7 +17,7 @@ const showing = {
 };
 
 const showHold =
-  ({ hold }: AdminContext): Handler<typeof showing> =>
+  ({ hold }: Needs): Handler<typeof showing> =>
   async () => ({ held: hold.isHeld, since: timeTextOf(hold.sinceMs) });
 
 const releasing = {
@@ -22,7 +27,7 @@ const releasing = {
 };
 
 const release =
-  ({ hold }: AdminContext): Handler<typeof releasing> =>
+  ({ hold }: Needs): Handler<typeof releasing> =>
   async ({ audited }) => {
     const released = await hold.release();
     audited.about = { released: String(released) };
@@ -30,7 +35,7 @@ const release =
   };
 
 /** `/hold`: begins with `serve --paused` or `restore --quiet`, and ends here. */
-export function addHoldRoutes(app: AdminApp, context: AdminContext): void {
+export function addHoldRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('GET', '/hold', 'read', showing, showHold(context));
   route('DELETE', '/hold', 'admin', releasing, release(context));

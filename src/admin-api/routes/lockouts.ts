@@ -9,11 +9,15 @@ import {
 import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
 import { clientAddressText, parseClientAddress } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
-import type { Lockout, LockoutFilter } from '../../domain/devices/lockout.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { Lockout, LockoutFilter, LockoutList } from '../../domain/devices/lockout.ts';
+import type { AdminApp, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import type { Principal } from '../request/scope.ts';
 import { timeTextOf } from '../request/times.ts';
+
+interface Needs {
+  lockouts: LockoutList;
+}
 
 /** @throws ApiError bad_request for what is no address; forbidden for another fleet than the token's. */
 function filterOf(
@@ -57,7 +61,7 @@ const listing = {
 };
 
 const listLockouts =
-  ({ lockouts }: AdminContext): Handler<typeof listing> =>
+  ({ lockouts }: Needs): Handler<typeof listing> =>
   async ({ query: { after, limit, ...wanted }, principal }) => {
     const { items, next } = lockouts.list(filterOf(wanted, principal), after, limit);
     return { items: items.map(describe), next };
@@ -72,7 +76,7 @@ const lifting = {
 };
 
 const liftLockouts =
-  ({ lockouts }: AdminContext): Handler<typeof lifting> =>
+  ({ lockouts }: Needs): Handler<typeof lifting> =>
   async ({ query: { all, ...wanted }, principal, audited }) => {
     const filter = filterOf(wanted, principal);
     if (Object.keys(filter).length === 0 && all === undefined)
@@ -85,7 +89,7 @@ const liftLockouts =
   };
 
 /** Adds `/lockouts`: what locks devices out of this node, and lifting it. */
-export function addLockoutRoutes(app: AdminApp, context: AdminContext): void {
+export function addLockoutRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('GET', '/lockouts', 'read', listing, listLockouts(context), { narrowsToFleet: true });
   route('DELETE', '/lockouts', 'provision', lifting, liftLockouts(context), { narrowsToFleet: true });

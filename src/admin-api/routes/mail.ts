@@ -9,10 +9,15 @@ import {
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
+import type { Fleets } from '../../declarations/fleet.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import { emptyPayload, parseMessage } from '../../declarations/schemas/payload.ts';
+import type { RefusalLog } from '../../domain/devices/refusals.ts';
+import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
 import type { DelayedMail, EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
+import type { AdminApiConfig } from '../config.ts';
 import { bytesBody } from '../request/bodies.ts';
-import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
+import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
 import { sealCursor } from '../request/list-cursor.ts';
 import {
   idempotencyHeaders,
@@ -24,6 +29,15 @@ import {
 } from '../request/mail-request.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
+
+interface Needs {
+  config: AdminApiConfig;
+  fleets: Fleets;
+  refusals: RefusalLog;
+  registry: Registry;
+  shards: AllShards;
+  watched: WatchedDevices;
+}
 
 /** Documented as a list, but sent as the bytes of `describePage`. */
 const mailPage = Type.Unsafe<Buffer>(listOf(waitingMailDocument));
@@ -86,7 +100,7 @@ const sending = {
 };
 
 const sendMail =
-  (context: AdminContext): Handler<typeof sending> =>
+  (context: Needs): Handler<typeof sending> =>
   async ({ params, query, headers, body, audited }, reply) => {
     const { config, fleets, refusals, shards } = context;
     const device = deviceOfRequest(context, params);
@@ -149,7 +163,7 @@ const listing = {
 };
 
 const listMail =
-  (context: AdminContext): Handler<typeof listing> =>
+  (context: Needs): Handler<typeof listing> =>
   async (request, reply) => {
     const { shards } = context;
     const {
@@ -168,7 +182,7 @@ const listMail =
   };
 
 /** Adds `…/devices/{device_id}/mail`: sending a mail, and listing the mailbox. */
-export function addMailRoutes(app: AdminApp, context: AdminContext): void {
+export function addMailRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('POST', mailPath, 'mail', sending, sendMail(context), {
     book: 'traffic',

@@ -4,10 +4,18 @@ import { type ReceiptDocument, receiptDocument, withdrawalDocument } from '../..
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
+import type { Registry } from '../../declarations/registry.ts';
+import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
 import type { Receipt } from '../../domain/mail/ended-mail.ts';
-import { type AdminApp, type AdminContext, deviceOfRequest, type Handler } from '../request/context.ts';
+import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
+
+interface Needs {
+  registry: Registry;
+  shards: AllShards;
+  watched: WatchedDevices;
+}
 
 const mailPath = Type.Interface([devicePath], { mail_id: Type.String() });
 
@@ -43,7 +51,7 @@ const showing = {
 };
 
 const showReceipt =
-  (context: AdminContext): Handler<typeof showing> =>
+  (context: Needs): Handler<typeof showing> =>
   async ({ params }) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
@@ -65,7 +73,7 @@ const withdrawing = {
 };
 
 const withdrawMail =
-  (context: AdminContext): Handler<typeof withdrawing> =>
+  (context: Needs): Handler<typeof withdrawing> =>
   async ({ params }) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
@@ -86,7 +94,7 @@ const withdrawMail =
   };
 
 /** Adds `…/devices/{device_id}/mail/{mail_id}`: the receipt of a mail (D17), and withdrawing it. */
-export function addReceiptRoutes(app: AdminApp, context: AdminContext): void {
+export function addReceiptRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   const path = '/fleets/:fleet_id/devices/:device_id/mail/:mail_id';
   route('GET', path, 'read', showing, showReceipt(context));

@@ -1,9 +1,16 @@
 import { errorAnswers, fleetPath } from '../../contract/document.ts';
 import { type SchemaCheckDocument, schemaCheckBody, schemaCheckDocument } from '../../contract/schema.ts';
 import { ApiError } from '../../core/errors.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import type { SchemaTrial } from '../../declarations/schema-checks/schema-trial.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { AdminApiConfig } from '../config.ts';
+import type { AdminApp, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
+
+interface Needs {
+  config: AdminApiConfig;
+  registry: Registry;
+}
 
 function describeTrial({ fault, cost, refusal }: SchemaTrial, stepsMax: number): SchemaCheckDocument {
   return {
@@ -33,7 +40,7 @@ const checking = {
 };
 
 const checkSchemas =
-  ({ config, registry }: AdminContext): Handler<typeof checking> =>
+  ({ config, registry }: Needs): Handler<typeof checking> =>
   async ({ params: { fleet_id }, body: { kind, name, schema, sample } }) => {
     if ((name === undefined) === (schema === undefined)) {
       throw new ApiError('invalid_body', { msg: 'The body has either a name or a schema.' });
@@ -60,7 +67,7 @@ const checkSchemas =
   };
 
 /** Adds `/fleets/{fleet_id}/schemas:check`. */
-export function addSchemaCheckRoute(app: AdminApp, context: AdminContext): void {
+export function addSchemaCheckRoute(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   const { schemaBytesMax, bodyBytesMax } = context.config;
   route('POST', '/fleets/:fleet_id/schemas::check', 'provision', checking, checkSchemas(context), {

@@ -4,9 +4,16 @@ import { type SchemaDocument, schemaDocument, schemaKind } from '../../contract/
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import type { SchemaText } from '../../declarations/fleet.ts';
+import type { Registry } from '../../declarations/registry.ts';
+import type { AdminApiConfig } from '../config.ts';
 import { bytesBody } from '../request/bodies.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { AdminApp, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
+
+interface Needs {
+  config: AdminApiConfig;
+  registry: Registry;
+}
 
 const schemaPath = Type.Object({ fleet_id: Type.String(), kind: schemaKind, name: Type.String() });
 /** Sent as stored, not serialized from an object. */
@@ -26,7 +33,7 @@ const listing = {
 };
 
 const listSchemas =
-  ({ registry }: AdminContext): Handler<typeof listing> =>
+  ({ registry }: Needs): Handler<typeof listing> =>
   async ({ params }) => {
     const { schemas } = registry.fleet(params.fleet_id);
     return { items: schemas.map(describe), next: null };
@@ -40,7 +47,7 @@ const storing = {
 };
 
 const putSchema =
-  ({ registry }: AdminContext): Handler<typeof storing> =>
+  ({ registry }: Needs): Handler<typeof storing> =>
   async ({ params: { fleet_id, kind, name }, body }, reply) => {
     if (!schemaNamePattern.test(name)) {
       throw new ApiError('bad_request', { msg: 'A schema name is 1 to 255 letters, digits, _ and -.' });
@@ -57,7 +64,7 @@ const showing = {
 };
 
 const showSchema =
-  ({ registry }: AdminContext): Handler<typeof showing> =>
+  ({ registry }: Needs): Handler<typeof showing> =>
   async ({ params: { fleet_id, kind, name } }, reply) =>
     reply.type('application/json').send(registry.schema(fleet_id, kind, name).text);
 
@@ -68,14 +75,14 @@ const deletion = {
 };
 
 const deleteSchema =
-  ({ registry }: AdminContext): Handler<typeof deletion> =>
+  ({ registry }: Needs): Handler<typeof deletion> =>
   async ({ params: { fleet_id, kind, name } }, reply) => {
     await registry.deleteSchema(fleet_id, kind, name);
     return reply.code(204).send(null);
   };
 
 /** Adds `/fleets/{fleet_id}/schemas`, and each schema under its kind and name. */
-export function addSchemaRoutes(app: AdminApp, context: AdminContext): void {
+export function addSchemaRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('GET', '/fleets/:fleet_id/schemas', 'read', listing, listSchemas(context));
   route('PUT', '/fleets/:fleet_id/schemas/:kind/:name', 'provision', storing, putSchema(context), {

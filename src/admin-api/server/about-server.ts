@@ -1,9 +1,32 @@
 import { errorAnswers } from '../../contract/document.ts';
 import { serverDocument } from '../../contract/server.ts';
 import { programVersion } from '../../core/telemetry/version.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { AdminApp, AllShards, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
 import { timeTextOf } from '../request/times.ts';
+
+/** A key of the configuration in use. */
+export interface ConfiguredKey {
+  key: string;
+  /** Passwords are masked. */
+  value: string | number | boolean | Record<string, unknown>;
+  source: 'default' | 'file' | 'environment' | 'flag';
+  environment: string;
+  description: string;
+  isReloadable: boolean;
+  /** Whether it was given another value that waits for a restart. */
+  isPending: boolean;
+}
+
+interface Needs {
+  /** One for each listener in HTTPS. */
+  certificates: readonly { readonly listener: string; readonly endMs: number }[];
+  /** The whole configuration, to be shown. */
+  configuration: { list(): ConfiguredKey[] };
+  shards: AllShards;
+  /** Versions of the program on all nodes. */
+  programVersions(): Promise<readonly string[]>;
+}
 
 const showing = {
   summary: 'Show the server: version, certificates, configuration',
@@ -16,7 +39,7 @@ const showServer = ({
   configuration,
   shards,
   programVersions,
-}: AdminContext): Handler<typeof showing> => {
+}: Needs): Handler<typeof showing> => {
   const version = programVersion();
   const startedAtMs = Date.now() - process.uptime() * 1_000;
   return async () => ({
@@ -35,6 +58,6 @@ const showServer = ({
 };
 
 /** Adds `/server`. */
-export function addServerRoute(app: AdminApp, context: AdminContext): void {
+export function addServerRoute(app: AdminApp, context: Needs): void {
   routesOf(app)('GET', '/server', 'admin', showing, showServer(context));
 }

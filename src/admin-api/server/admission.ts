@@ -4,9 +4,9 @@ import { EventLoopBudget } from '../../core/async.ts';
 import { unavailable } from '../../core/errors.ts';
 import { type Party, PartyShare } from '../../core/fair-share.ts';
 import { newRequestId } from '../../core/request-id.ts';
-import { partyOf } from '../auth/authorization.ts';
+import { type Bearers, partyOf } from '../auth/authorization.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { AdminApp, AdminContext } from '../request/context.ts';
+import type { AdminApp } from '../request/context.ts';
 import { FairQueue } from './fair-queue.ts';
 
 declare module 'fastify' {
@@ -37,7 +37,7 @@ export type AdmissionLimits = Pick<
  * for it: what hundreds of connections have ready would otherwise be one turn.
  */
 export class Admission {
-  readonly #context: Pick<AdminContext, 'tokens' | 'bootstrap'>;
+  readonly #context: Bearers;
   readonly #limits: AdmissionLimits;
   readonly #turns = new EventLoopBudget();
   readonly #underWay: PartyShare;
@@ -46,7 +46,7 @@ export class Admission {
   readonly #admitted = new WeakMap<IncomingMessage, Admitted>();
   #refused = 0;
 
-  constructor(context: Pick<AdminContext, 'tokens' | 'bootstrap'>, limits: AdmissionLimits) {
+  constructor(context: Bearers, limits: AdmissionLimits) {
     this.#context = context;
     this.#limits = limits;
     this.#underWay = new PartyShare(limits.adminRequestsMax);

@@ -1,6 +1,10 @@
 import { healthDocument, notReadyDocument } from '../../contract/server.ts';
-import { readyAnswer } from '../../core/telemetry/readiness.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { type NotReady, readyAnswer } from '../../core/telemetry/readiness.ts';
+import type { AdminApp, Handler } from '../request/context.ts';
+
+interface Needs {
+  notReady(): readonly NotReady[];
+}
 
 const health = {
   summary: 'Check whether the process answers',
@@ -17,7 +21,7 @@ const readiness = {
 };
 
 const answerReadiness =
-  ({ notReady: reasons }: AdminContext): Handler<typeof readiness> =>
+  ({ notReady: reasons }: Needs): Handler<typeof readiness> =>
   async (_request, reply) => {
     const { status, body } = readyAnswer(reasons());
     reply.code(status);
@@ -26,7 +30,7 @@ const answerReadiness =
   };
 
 /** Adds `/healthz`: the process answers; and `/readyz`: devices are served, and their writes accepted. Both also for HEAD, which some balancers use. */
-export function addHealthRoutes(app: AdminApp, context: AdminContext): void {
+export function addHealthRoutes(app: AdminApp, context: Needs): void {
   app.get('/healthz', { exposeHeadRoute: true, schema: health }, answerHealth);
   app.get('/readyz', { exposeHeadRoute: true, schema: readiness }, answerReadiness(context));
 }

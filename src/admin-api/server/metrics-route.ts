@@ -1,18 +1,25 @@
 import { Counter, collectDefaultMetrics, type Registry } from 'prom-client';
 import { Type } from 'typebox';
 import { SingleFlight } from '../../core/async.ts';
+import type { NotReady } from '../../core/telemetry/readiness.ts';
 import { programVersion } from '../../core/telemetry/version.ts';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
-import { addActionMetrics } from '../../features/actions/metrics.ts';
-import { addBackupMetrics } from '../../features/backups/metrics.ts';
-import { addBroadcastMetrics } from '../../features/broadcasts/metrics.ts';
-import { addConsumerMetrics } from '../../features/consumers/metrics.ts';
-import { addForwarderMetrics } from '../../features/forwarders/metrics.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import type { DeclaredHold } from '../../declarations/declared-hold.ts';
+import type { Registry as Declared } from '../../declarations/registry.ts';
+import type { AuditLog } from '../../domain/audit-log.ts';
+import type { LockoutList } from '../../domain/devices/lockout.ts';
+import type { AdminApp, AllShards, Handler } from '../request/context.ts';
 import { MetricSet } from '../request/metric-set.ts';
 import type { Admission } from './admission.ts';
+import type { ActivityView } from './top.ts';
 
-function addDeviceApiMetrics(set: MetricSet, { metrics, connections }: AdminContext): void {
+interface DeviceApiFigures {
+  /** One per worker; worker k owns shard k. */
+  metrics: readonly WorkerMetrics[];
+  connections: { readonly open: number; readonly refused: number };
+}
+
+function addDeviceApiMetrics(set: MetricSet, { metrics, connections }: DeviceApiFigures): void {
   new Counter({
     name: 'fleetpost_requests_total',
     help: 'Requests answered on the device API.',
@@ -47,8 +54,20 @@ function addDeviceApiMetrics(set: MetricSet, { metrics, connections }: AdminCont
   );
 }
 
-function addShardMetrics(set: MetricSet, context: AdminContext): void {
-  const { metrics, queueDepth, shards, connectedOf, devicesOf, activity } = context;
+interface ShardFigures {
+  metrics: readonly WorkerMetrics[];
+  shards: AllShards;
+  /** Writes in flight to a shard. */
+  queueDepth(shard: number): number;
+  /** Devices of a shard that have open event streams. */
+  connectedOf(shard: number): number;
+  /** Devices that a shard holds. */
+  devicesOf(shard: number): number;
+  activity: ActivityView;
+}
+
+function addShardMetrics(set: MetricSet, figures: ShardFigures): void {
+  const { metrics, queueDepth, shards, connectedOf, devicesOf, activity } = figures;
   const ofShards = (name: string, help: string, read: (shard: number) => number): void =>
     set.gauges(name, help, 'shard', () => shards.all.map((_, shard) => [shard, read(shard)]));
   const ofOwners = (name: string, help: string, read: (owner: WorkerMetrics) => number): void =>
@@ -90,8 +109,14 @@ function addShardMetrics(set: MetricSet, context: AdminContext): void {
   );
 }
 
+interface HealthFigures {
+  notReady(): readonly NotReady[];
+  activity: ActivityView;
+  lockouts: LockoutList;
+}
+
 /** Adds what alerts begin with: whether the server is ready, and what it is soon short of. */
-function addHealthMetrics(set: MetricSet, { notReady, activity, lockouts }: AdminContext): void {
+function addHealthMetrics(set: MetricSet, { notReady, activity, lockouts }: HealthFigures): void {
   const version = programVersion();
   set.gauges('fleetpost_build_info', 'Always 1, with the version of the program.', 'version', () => [
     [version, 1],
@@ -142,7 +167,15 @@ function addAdmissionMetrics(set: MetricSet, admission: Admitted): void {
   );
 }
 
-function addServerMetrics(set: MetricSet, { audit, hold, registry, stalls }: AdminContext): void {
+interface MainFigures {
+  audit: AuditLog;
+  hold: DeclaredHold;
+  registry: Declared;
+  /** Number and total duration of each thread's event-loop stalls. */
+  stalls(): { thread: string; stalls: { count: number; seconds: number } }[];
+}
+
+function addServerMetrics(set: MetricSet, { audit, hold, registry, stalls }: MainFigures): void {
   set.gauge(
     'fleetpost_held',
     'Whether forwarders, actions, broadcasts and delayed mail wait for a release.',
@@ -175,7 +208,14 @@ function addServerMetrics(set: MetricSet, { audit, hold, registry, stalls }: Adm
   );
 }
 
-function addCertificateMetrics(set: MetricSet, { certificates, acme }: AdminContext): void {
+interface CertificateFigures {
+  /** One for each listener in HTTPS. */
+  certificates: readonly { readonly listener: string; readonly endMs: number }[];
+  /** Undefined if no certificate is obtained from an ACME directory. */
+  acme: { readonly failures: number } | undefined;
+}
+
+function addCertificateMetrics(set: MetricSet, { certificates, acme }: CertificateFigures): void {
   set.gauges(
     'fleetpost_certificate_expiry_timestamp_seconds',
     'When the certificate of a listener expires. A temporary one, until ACME has one, lasts a day.',
@@ -190,45 +230,31 @@ function addCertificateMetrics(set: MetricSet, { certificates, acme }: AdminCont
   );
 }
 
-/** Adds metrics of the export of spans, unless it is off. */
-function addTraceMetrics(set: MetricSet, { traces }: AdminContext): void {
-  if (traces === undefined) return;
-  set.counter('fleetpost_spans_exported_total', 'Spans accepted by traceUrl.', () => traces.exported);
-  set.counter(
-    'fleetpost_spans_dropped_total',
-    'Spans dropped: too many, or not accepted.',
-    () => traces.dropped,
-  );
-}
+/** What the metrics of the server itself are read from. */
+export type ServerFigures = DeviceApiFigures &
+  ShardFigures &
+  HealthFigures &
+  MainFigures &
+  CertificateFigures;
 
 /**
- * Registers all metrics of the server but those of its process. They are read from shared memory, so that a scrape disturbs no worker, but for
- * those of features, which `collect` reads before each scrape.
+ * Registers all metrics of the server but those of its process; `others` are those of features. They are read from
+ * shared memory, so that a scrape disturbs no worker, but for those that are collected before each scrape.
  */
 export function registerMetrics(
-  context: AdminContext,
+  figures: ServerFigures,
   admission: Admitted,
-): { registry: Registry; collect(): Promise<void> } {
+  others: readonly ((set: MetricSet) => void)[],
+): MetricSet {
   const set = new MetricSet();
-  const { registry } = set;
-  addDeviceApiMetrics(set, context);
-  addShardMetrics(set, context);
-  addHealthMetrics(set, context);
-  addServerMetrics(set, context);
+  addDeviceApiMetrics(set, figures);
+  addShardMetrics(set, figures);
+  addHealthMetrics(set, figures);
+  addServerMetrics(set, figures);
   addAdmissionMetrics(set, admission);
-  addCertificateMetrics(set, context);
-  addBackupMetrics(set, context);
-  addBroadcastMetrics(set, context);
-  addTraceMetrics(set, context);
-  const readActions = addActionMetrics(registry, context);
-  const readForwarders = addForwarderMetrics(registry, context);
-  const readConsumers = addConsumerMetrics(registry, context);
-  const collect = async (): Promise<void> => {
-    await readActions();
-    await readForwarders();
-    await readConsumers();
-  };
-  return { registry, collect };
+  addCertificateMetrics(set, figures);
+  for (const add of others) add(set);
+  return set;
 }
 
 /** Adds prom-client's own metrics, but for gauges whose names say that they are counters. */
@@ -242,15 +268,15 @@ function measureProcess(register: Registry): void {
 /** Returns all current metrics in Prometheus' text format. */
 export type Scrape = () => Promise<{ type: string; text: string }>;
 
-export function createScrape(context: AdminContext, admission: Admitted): Scrape {
-  const { registry, collect } = registerMetrics(context, admission);
+export function createScrape(set: MetricSet): Scrape {
+  const { registry } = set;
   let isProcessMeasured = false;
   // Concurrent scrapes share one, because each reads all figures, over several turns of the event loop.
   const scraping = new SingleFlight(async () => {
     // Not before somebody scrapes: measuring the event loop wakes the thread 100 times a second, for 1 % of a core.
     if (!isProcessMeasured) measureProcess(registry);
     isProcessMeasured = true;
-    await collect();
+    await set.collect();
     return { type: registry.contentType, text: await registry.metrics() };
   });
   return () => scraping.run();

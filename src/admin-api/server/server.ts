@@ -10,53 +10,71 @@ import Fastify, {
 import type { Settings } from '../../core/config/settings.ts';
 import { ApiError } from '../../core/errors.ts';
 import { newRequestId } from '../../core/request-id.ts';
-import { addActionRoutes } from '../../features/actions/routes.ts';
-import { addActionRunRoutes } from '../../features/actions/run-routes.ts';
-import { addActionStateRoutes } from '../../features/actions/state-routes.ts';
-import { addAuditRoutes } from '../../features/audit/routes.ts';
-import { addBackupRoutes } from '../../features/backups/routes.ts';
-import { addBroadcastRoutes } from '../../features/broadcasts/routes.ts';
-import { addClaimTokenRoutes } from '../../features/claiming/routes.ts';
-import { addConsumerRoutes } from '../../features/consumers/routes.ts';
-import { addForwarderRoutes } from '../../features/forwarders/routes.ts';
-import { addRecordRoutes } from '../../features/records/routes.ts';
-import { addSeriesRoute } from '../../features/series/routes.ts';
+import type { Log } from '../../core/telemetry/log.ts';
+import type { NotReady } from '../../core/telemetry/readiness.ts';
+import type { SpanBuffer } from '../../core/telemetry/trace.ts';
+import type { AuditLog } from '../../domain/audit-log.ts';
 import { auditChanges, prepareAudit } from '../auth/audit-hook.ts';
-import { requireToken } from '../auth/authorization.ts';
-import { addTokenRoutes } from '../auth/tokens.ts';
+import { type Bearers, requireToken } from '../auth/authorization.ts';
+import type { AdminApiConfig } from '../config.ts';
+import type { ConsoleCodes } from '../console/console-codes.ts';
+import type { ConsoleFiles } from '../console/console-files.ts';
 import { addConsoleRoutes } from '../console/console-routes.ts';
-import { addConsoleCodeRoute, addConsoleSessionRoute, authenticateByCode } from '../console/login-routes.ts';
-import { addExportRoute } from '../import-export/device-export.ts';
-import { addImportRoute } from '../import-export/import.ts';
-import { addAttentionRoute } from '../insight/attention.ts';
-import { DeviceCounts } from '../insight/device-counts.ts';
-import { addDiagnosisRoute } from '../insight/diagnosis.ts';
-import { addRefusalRoute } from '../insight/refusals.ts';
+import { addConsoleSessionRoute, authenticateByCode } from '../console/login-routes.ts';
 import { documentBytesMax, takeBytes, takeDocuments } from '../request/bodies.ts';
 import { serializerOf, validatorOf } from '../request/compiled-schemas.ts';
-import type { AdminApp, AdminContext } from '../request/context.ts';
+import type { AdminApp } from '../request/context.ts';
 import { bindCursors, cursorPart } from '../request/list-cursor.ts';
+import type { MetricSet } from '../request/metric-set.ts';
 import { Transfers } from '../request/transfers.ts';
-import { addDeadLetterRoutes } from '../routes/dead-letters.ts';
-import { addDeviceChangeRoute } from '../routes/device-changes.ts';
-import { addDeviceRoutes } from '../routes/devices.ts';
-import { addFleetCountRoute } from '../routes/fleet-counts.ts';
-import { addFleetRoutes } from '../routes/fleets.ts';
-import { addHoldRoutes } from '../routes/hold.ts';
-import { addLockoutRoutes } from '../routes/lockouts.ts';
-import { addMailRoutes } from '../routes/mail.ts';
-import { addReceiptRoutes } from '../routes/receipts.ts';
-import { addSchemaCheckRoute } from '../routes/schema-check.ts';
-import { addSchemaRoutes } from '../routes/schemas.ts';
-import { addServerRoute } from './about-server.ts';
 import { Admission } from './admission.ts';
 import { errorHandler } from './error-handler.ts';
 import { addHealthRoutes } from './health.ts';
 import { hostRefusal } from './host-check.ts';
-import { addMetricsRoute, createScrape, type Scrape } from './metrics-route.ts';
+import {
+  addMetricsRoute,
+  createScrape,
+  registerMetrics,
+  type Scrape,
+  type ServerFigures,
+} from './metrics-route.ts';
 import { OpenRequests } from './open-requests.ts';
 import { logRequests, traceRequests } from './request-log.ts';
-import { addTopRoute } from './top.ts';
+
+/** What routes of several groups share. */
+export interface SharedByRoutes {
+  open: OpenRequests;
+  exports: Transfers;
+}
+
+export type AddRoutes = (app: AdminApp, shared: SharedByRoutes) => void;
+
+/** The routes that require a token, by the kind of their bodies, in the order in which they are described. */
+export interface AdminRoutes {
+  documents: readonly AddRoutes[];
+  imports: readonly AddRoutes[];
+  bytes: readonly AddRoutes[];
+}
+
+/** What the admin server itself needs, and the routes and metrics that it is given. */
+export interface AdminServerOptions extends Bearers {
+  config: AdminApiConfig;
+  /** Host names that the listener answers to, besides loopback and its own address (D27). */
+  allowedHosts(): readonly string[];
+  audit: AuditLog;
+  /** Reasons why devices should not be routed here now; empty if ready. */
+  notReady(): readonly NotReady[];
+  /** Undefined if tracing is off. */
+  traces: { readonly spans: SpanBuffer } | undefined;
+  /** Undefined if the console is off. */
+  consoleFiles: ConsoleFiles | undefined;
+  consoleCodes: ConsoleCodes;
+  log: Log;
+  routes: AdminRoutes;
+  figures: ServerFigures;
+  /** Add the metrics of features. */
+  metrics: readonly ((set: MetricSet) => void)[];
+}
 
 interface ObjectSchema {
   required?: readonly string[];
@@ -135,11 +153,11 @@ function watchBody({ raw, routeOptions }: FastifyRequest, reply: FastifyReply, t
 
 /** Creates the admin API, to be attached to a listener. Part of the control plane: on the main thread, where it slows no device. */
 export async function createAdminServer(
-  context: AdminContext,
+  options: AdminServerOptions,
 ): Promise<{ app: FastifyInstance; handler: RequestListener; scrape: Scrape }> {
-  const admission = new Admission(context, context.config);
-  const scrape = createScrape(context, admission);
-  const app = newApp(context, admission);
+  const admission = new Admission(options, options.config);
+  const scrape = createScrape(registerMetrics(options.figures, admission, options.metrics));
+  const app = newApp(options, admission);
   await app.register(swagger, {
     transform: ({ schema, url }) => ({ schema: schema && documented(schema), url }),
     openapi: {
@@ -150,22 +168,22 @@ export async function createAdminServer(
     },
   });
   await app.register(async (open) => {
-    addHealthRoutes(open, context);
+    addHealthRoutes(open, options);
     addMetricsRoute(open, scrape);
-    if (context.consoleFiles !== undefined) addConsoleRoutes(open, context.consoleFiles);
+    if (options.consoleFiles !== undefined) addConsoleRoutes(open, options.consoleFiles);
     addDescriptionRoute(open, () => app.swagger());
   });
   const prefix = '/admin/v1';
-  if (context.config.console) await app.register(async (login) => addLogin(login, context), { prefix });
-  await app.register((admin) => addAdminRoutes(admin, context), { prefix });
+  if (options.config.console) await app.register(async (login) => addLogin(login, options), { prefix });
+  await app.register((admin) => addAdminRoutes(admin, options), { prefix });
   await app.ready();
   return { app, handler: admission.before(app.routing), scrape };
 }
 
 /** Creates the app with everything that applies to all routes. */
-function newApp(context: AdminContext, admission: Admission): AdminApp {
-  const { config } = context;
-  const onError = errorHandler(context.log);
+function newApp(options: AdminServerOptions, admission: Admission): AdminApp {
+  const { config } = options;
+  const onError = errorHandler(options.log);
   const app = Fastify({
     logger: false,
     bodyLimit: documentBytesMax,
@@ -184,15 +202,15 @@ function newApp(context: AdminContext, admission: Admission): AdminApp {
   });
   app.removeAllContentTypeParsers();
   app.decorateRequest('principal', null);
-  logRequests(app, context.log);
+  logRequests(app, options.log);
   prepareAudit(app);
   admission.addTo(app);
   app.addHook('onRequest', async ({ raw }) => {
-    const refusal = hostRefusal(raw, context.allowedHosts());
+    const refusal = hostRefusal(raw, options.allowedHosts());
     if (refusal !== undefined) throw refusal;
   });
   limitBodyTimes(app, config.settings);
-  if (context.traces !== undefined) traceRequests(app, context.traces.spans);
+  if (options.traces !== undefined) traceRequests(app, options.traces.spans);
   return app;
 }
 
@@ -206,60 +224,35 @@ function addDescriptionRoute(open: AdminApp, describe: () => object): void {
 }
 
 /** Adds the route of the admin API that takes a code instead of a token. */
-function addLogin(login: AdminApp, context: AdminContext): void {
-  authenticateByCode(login, context);
-  auditChanges(login, context);
+function addLogin(login: AdminApp, options: AdminServerOptions): void {
+  authenticateByCode(login, options);
+  auditChanges(login, options);
   takeDocuments(login);
-  addConsoleSessionRoute(login, context);
+  addConsoleSessionRoute(login, options);
 }
 
 /** Adds all routes that require a token, grouped by the kind of their bodies. */
-async function addAdminRoutes(admin: AdminApp, context: AdminContext): Promise<void> {
-  auditChanges(admin, context);
+async function addAdminRoutes(admin: AdminApp, options: AdminServerOptions): Promise<void> {
+  auditChanges(admin, options);
   const open = new OpenRequests();
   admin.addHook('onClose', async () => open.close());
-  requireToken(admin, context, open);
+  requireToken(admin, options, open);
   bindCursors(admin);
-  await admin.register(async (documents) => {
-    takeDocuments(documents);
-    addFleetRoutes(documents, context);
-    const counts = new DeviceCounts(context.shards.all);
-    addFleetCountRoute(documents, context, counts);
-    addDeviceRoutes(documents, context);
-    addDeviceChangeRoute(documents, context);
-    addAttentionRoute(documents, context, counts);
-    addRefusalRoute(documents, context);
-    addDiagnosisRoute(documents, context);
-    addLockoutRoutes(documents, context);
-    const exports = new Transfers(documents, 'exports', context.config.exportsMax);
-    addExportRoute(documents, context, exports);
-    addReceiptRoutes(documents, context);
-    addDeadLetterRoutes(documents, context);
-    addBackupRoutes(documents, context);
-    addTopRoute(documents, context);
-    addServerRoute(documents, context);
-    addHoldRoutes(documents, context);
-    addTokenRoutes(documents, context, open);
-    if (context.config.console) addConsoleCodeRoute(documents, context);
-    addClaimTokenRoutes(documents, context);
-    addAuditRoutes(documents, context, exports);
-    addActionRoutes(documents, context);
-    addActionRunRoutes(documents, context);
-    addActionStateRoutes(documents, context);
-    addForwarderRoutes(documents, context);
-    addRecordRoutes(documents, context);
-    addSeriesRoute(documents, context);
-    addConsumerRoutes(documents, context);
-    addBroadcastRoutes(documents, context);
-    addSchemaCheckRoute(documents, context);
+  const exports = new Transfers(admin, 'exports', options.config.exportsMax);
+  const addAll = (app: AdminApp, routes: readonly AddRoutes[]): void => {
+    for (const add of routes) add(app, { open, exports });
+  };
+  const { documents, imports, bytes } = options.routes;
+  await admin.register(async (app) => {
+    takeDocuments(app);
+    addAll(app, documents);
   });
-  await admin.register(async (imports) => {
-    takeDocuments(imports);
-    addImportRoute(imports, context);
+  await admin.register(async (app) => {
+    takeDocuments(app);
+    addAll(app, imports);
   });
-  await admin.register(async (bytes) => {
-    takeBytes(bytes);
-    addSchemaRoutes(bytes, context);
-    addMailRoutes(bytes, context);
+  await admin.register(async (app) => {
+    takeBytes(app);
+    addAll(app, bytes);
   });
 }

@@ -1,9 +1,34 @@
 import { errorAnswers } from '../../contract/document.ts';
 import { topDocument } from '../../contract/server.ts';
-import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
-import { latencyBounds } from '../../core/telemetry/worker-metrics.ts';
-import type { AdminApp, AdminContext, Handler } from '../request/context.ts';
+import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../core/identity.ts';
+import type { NotReady } from '../../core/telemetry/readiness.ts';
+import { latencyBounds, type WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
+import type { DeclaredHold } from '../../declarations/declared-hold.ts';
+import type { AdminApp, Handler } from '../request/context.ts';
 import { routesOf } from '../request/route.ts';
+
+/** Live figures of shards and devices. */
+export interface ActivityView {
+  /** Sizes of each shard, as its store counts them. */
+  sizes(): readonly { bytes: number; logBytes: number; devices: number; mails: number }[];
+  /** Free bytes of the data folder's disk; undefined where it is not watched, and on databases. */
+  diskFreeBytes(): number | undefined;
+  /** Estimates the busiest devices over all workers, busiest first. */
+  topTalkers(): Promise<{ device: DeviceKey; requestsPerSecond: number }[]>;
+}
+
+interface Needs {
+  /** One per worker; worker k owns shard k. */
+  metrics: readonly WorkerMetrics[];
+  /** Connections of the device API. */
+  connections: { readonly open: number };
+  /** Writes in flight to a shard. */
+  queueDepth(shard: number): number;
+  /** Reasons why devices should not be routed here now; empty if ready. */
+  notReady(): readonly NotReady[];
+  hold: DeclaredHold;
+  activity: ActivityView;
+}
 
 const showing = {
   summary: 'Show the current activity of the server',
@@ -11,7 +36,7 @@ const showing = {
 };
 
 const showTop =
-  ({ metrics, connections, queueDepth, notReady, hold, activity }: AdminContext): Handler<typeof showing> =>
+  ({ metrics, connections, queueDepth, notReady, hold, activity }: Needs): Handler<typeof showing> =>
   async () => {
     const talkers = await activity.topTalkers();
     const sizes = activity.sizes();
@@ -57,6 +82,6 @@ const showTop =
   };
 
 /** Adds `/top`, for `fleetpost top`. Counts are cumulative; the difference of two answers gives rates. */
-export function addTopRoute(app: AdminApp, context: AdminContext): void {
+export function addTopRoute(app: AdminApp, context: Needs): void {
   routesOf(app)('GET', '/top', 'read', showing, showTop(context));
 }

@@ -1,14 +1,18 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
-import type { AdminContext } from '../../admin-api/request/context.ts';
-import type { ActionStatus } from './service.ts';
+import { Counter, Gauge } from 'prom-client';
+import type { MetricSet } from '../../admin-api/request/metric-set.ts';
+import type { ActionStatus, ActionWork } from './service.ts';
+
+interface Needs {
+  actionWork: ActionWork;
+}
 
 /**
- * Adds the metrics of all actionWork. Returns a function to call before a scrape, which collects all figures together,
+ * Adds the metrics of all actions. Their figures are collected together before a scrape,
  * since the status of an action needs the end of every log.
  */
-export function addActionMetrics(metrics: Registry, { actionWork }: AdminContext): () => Promise<void> {
+export function addActionMetrics(set: MetricSet, { actionWork }: Needs): void {
   const labelNames = ['fleet', 'action'];
-  const registers = [metrics];
+  const registers = [set.registry];
   const gauges: { gauge: Gauge; read(status: ActionStatus): number }[] = [];
   const addGauge = (name: string, help: string, read: (status: ActionStatus) => number): void => {
     gauges.push({ gauge: new Gauge({ name, help, labelNames, registers }), read });
@@ -56,7 +60,7 @@ export function addActionMetrics(metrics: Registry, { actionWork }: AdminContext
     labelNames: ['reason'],
     registers,
   });
-  return async () => {
+  set.beforeScrape(async () => {
     // Removed actions are no longer reported.
     for (const { gauge } of gauges) gauge.reset();
     attempts.reset();
@@ -69,5 +73,5 @@ export function addActionMetrics(metrics: Registry, { actionWork }: AdminContext
         attempts.inc({ ...labels, outcome }, count);
       }
     }
-  };
+  });
 }

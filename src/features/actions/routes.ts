@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import type { AdminApp, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import type { Principal } from '../../admin-api/request/scope.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
@@ -25,10 +25,17 @@ import { testsPerActionMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import type { ActionConfig } from './config.ts';
+import type { ActionDeclarations } from './control.ts';
 import type { ActionDraft, ActionFilter, ActionTest, ActionVersion } from './declaration/action.ts';
 import { sourceBytesMax } from './declaration/action-draft.ts';
 import type { Asker } from './runs/asker-turns.ts';
 import type { ActionWork, RunTrial, ShownAction } from './service.ts';
+
+interface Needs {
+  config: ActionConfig;
+  actions: ActionDeclarations;
+  actionWork: ActionWork;
+}
 
 const versionPath = Type.Interface([namedPath], { version: Type.Integer({ minimum: 1 }) });
 
@@ -153,7 +160,7 @@ const listing = {
 };
 
 const listActions =
-  ({ config, actionWork }: AdminContext): Handler<typeof listing> =>
+  ({ config, actionWork }: Needs): Handler<typeof listing> =>
   async ({ params }) => {
     const all = await actionWork.list(params.fleet_id);
     return { items: all.map((status) => describeAction(status, config)), next: null };
@@ -168,7 +175,7 @@ const deployment = {
 };
 
 const deployAction =
-  ({ config, actions, actionWork }: AdminContext): Handler<typeof deployment> =>
+  ({ config, actions, actionWork }: Needs): Handler<typeof deployment> =>
   async ({ params: { fleet_id, name }, body, principal }, reply) => {
     if (!schemaNamePattern.test(name)) {
       throw new ApiError('bad_request', { msg: 'An action name is 1 to 255 letters, digits, _ and -.' });
@@ -198,7 +205,7 @@ const showing = {
 };
 
 const showAction =
-  ({ config, actionWork }: AdminContext): Handler<typeof showing> =>
+  ({ config, actionWork }: Needs): Handler<typeof showing> =>
   async ({ params: { fleet_id, name } }) =>
     describeAction(await actionWork.get(fleet_id, name), config);
 
@@ -211,7 +218,7 @@ const changing = {
 };
 
 const changeAction =
-  ({ config, actions }: AdminContext): Handler<typeof changing> =>
+  ({ config, actions }: Needs): Handler<typeof changing> =>
   async ({ params: { fleet_id, name }, body }) =>
     describeAction(await actions.change(fleet_id, name, changeOf(body)), config);
 
@@ -222,7 +229,7 @@ const deletion = {
 };
 
 const deleteAction =
-  ({ actions }: AdminContext): Handler<typeof deletion> =>
+  ({ actions }: Needs): Handler<typeof deletion> =>
   async ({ params: { fleet_id, name } }, reply) => {
     await actions.delete(fleet_id, name);
     return reply.code(204).send(null);
@@ -235,7 +242,7 @@ const showingVersion = {
 };
 
 const showVersion =
-  ({ actions }: AdminContext): Handler<typeof showingVersion> =>
+  ({ actions }: Needs): Handler<typeof showingVersion> =>
   async ({ params: { fleet_id, name, version } }) =>
     describeVersion(actions.version(fleet_id, name, version));
 
@@ -248,7 +255,7 @@ const rollback = {
 };
 
 const rollBack =
-  ({ config, actions }: AdminContext): Handler<typeof rollback> =>
+  ({ config, actions }: Needs): Handler<typeof rollback> =>
   async ({ params: { fleet_id, name }, body }) =>
     describeAction(await actions.rollback(fleet_id, name, body.version), config);
 
@@ -282,7 +289,7 @@ const trying = {
 };
 
 const tryAction =
-  ({ actionWork }: AdminContext): Handler<typeof trying> =>
+  ({ actionWork }: Needs): Handler<typeof trying> =>
   async ({ params: { fleet_id, name }, body: { record, test, draft }, principal }) => {
     const tried = draft && actionDraftOf(draft, await running(actionWork, fleet_id, name));
     if ((record === undefined) === (test === undefined)) {
@@ -302,13 +309,13 @@ const checking = {
 };
 
 const checkCode =
-  ({ actionWork }: AdminContext): Handler<typeof checking> =>
+  ({ actionWork }: Needs): Handler<typeof checking> =>
   async ({ params: { fleet_id }, body, principal }) => ({
     items: [...(await actionWork.check(fleet_id, askerOf(principal), body))],
   });
 
 /** `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */
-export function addActionRoutes(app: AdminApp, context: AdminContext): void {
+export function addActionRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   const action = '/fleets/:fleet_id/actions/:name';
   const bodyLimit = bodyLimitOf(context.config);

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import type { AdminApp, AllShards, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import {
@@ -25,9 +25,18 @@ import {
 import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import { addDeadLettersOf } from '../dead-letters/routes.ts';
+import type { DeadLetterService } from '../dead-letters/service.ts';
 import { recordOnOneLine } from '../records/record-line.ts';
+import type { RecordService } from '../records/service.ts';
 import { sentKind } from './queue/trigger.ts';
-import type { ActionDeadLetter, ActionLogLine, Run, RunMail } from './service.ts';
+import type { ActionDeadLetter, ActionLogLine, ActionWork, Run, RunMail } from './service.ts';
+
+interface Needs {
+  actionDeadLetters: DeadLetterService<ActionDeadLetter, number>;
+  actionWork: ActionWork;
+  records: RecordService;
+  shards: AllShards;
+}
 
 const runNumber = Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 });
 const after = Type.Integer({
@@ -97,7 +106,7 @@ const listingRuns = {
 };
 
 const listRuns =
-  ({ actionWork }: AdminContext): Handler<typeof listingRuns> =>
+  ({ actionWork }: Needs): Handler<typeof listingRuns> =>
   async ({ params: { fleet_id, name }, query: { device: devices, ...query } }) => {
     const { items, next } = await actionWork.runs(fleet_id, name, definedOf({ ...query, devices }));
     return { items: items.map(describeRun), next };
@@ -105,7 +114,7 @@ const listRuns =
 
 /** A mail of a run as its receipt has it now. */
 async function describeMail(
-  { shards }: AdminContext,
+  { shards }: Needs,
   fleetId: string,
   { device, name, mailId, refused }: RunMail,
 ): Promise<RunMailDocument> {
@@ -125,7 +134,7 @@ const showingRun = {
 
 /** The payload of the record keeps its own text (D11). */
 const showRun =
-  (context: AdminContext): Handler<typeof showingRun> =>
+  (context: Needs): Handler<typeof showingRun> =>
   async ({ params: { fleet_id, name, run: number } }, reply) => {
     const run = await context.actionWork.run(fleet_id, name, number);
     const id = parseUuid(run.recordId);
@@ -147,14 +156,14 @@ const listingLines = {
 };
 
 const listLogLines =
-  ({ actionWork }: AdminContext): Handler<typeof listingLines> =>
+  ({ actionWork }: Needs): Handler<typeof listingLines> =>
   async ({ params: { fleet_id, name }, query: { device: devices, ...query } }) => {
     const { items, next } = await actionWork.logs(fleet_id, name, definedOf({ ...query, devices }));
     return { items: items.map(describeLine), next };
   };
 
 /** The runs, log lines and dead letters of an action. */
-export function addActionRunRoutes(app: AdminApp, context: AdminContext): void {
+export function addActionRunRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('GET', '/fleets/:fleet_id/actions/:name/runs', 'read', listingRuns, listRuns(context));
   route('GET', '/fleets/:fleet_id/actions/:name/runs/:run', 'read', showingRun, showRun(context));

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import type { AdminApp, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import {
   deletedKeysDocument,
@@ -10,7 +10,11 @@ import {
   stateValueBody,
 } from '../../contract/action-run.ts';
 import { errorAnswers, listOf, namedPath, pageLimit } from '../../contract/document.ts';
-import type { StateEntry } from './service.ts';
+import type { ActionWork, StateEntry } from './service.ts';
+
+interface Needs {
+  actionWork: ActionWork;
+}
 
 function describeEntry({ key, value }: StateEntry): StateEntryDocument {
   return { key, value: JSON.parse(value) as unknown };
@@ -24,7 +28,7 @@ const listing = {
 };
 
 const listState =
-  ({ actionWork }: AdminContext): Handler<typeof listing> =>
+  ({ actionWork }: Needs): Handler<typeof listing> =>
   async ({ params: { fleet_id, name }, query: { after, limit } }) => {
     const wanted = { limit, ...(after !== undefined && { after }) };
     const { items, next } = await actionWork.listState(fleet_id, name, wanted);
@@ -39,7 +43,7 @@ const showing = {
 };
 
 const showKey =
-  ({ actionWork }: AdminContext): Handler<typeof showing> =>
+  ({ actionWork }: Needs): Handler<typeof showing> =>
   async ({ params: { fleet_id, name }, query: { key } }) =>
     describeEntry(await actionWork.getState(fleet_id, name, key));
 
@@ -53,7 +57,7 @@ const setting = {
 };
 
 const setKey =
-  ({ actionWork }: AdminContext): Handler<typeof setting> =>
+  ({ actionWork }: Needs): Handler<typeof setting> =>
   async ({ params: { fleet_id, name }, query: { key }, body: { value }, audited }) => {
     audited.about = { key };
     return describeEntry(await actionWork.setState(fleet_id, name, key, value));
@@ -67,7 +71,7 @@ const deletingKey = {
 };
 
 const deleteKey =
-  ({ actionWork }: AdminContext): Handler<typeof deletingKey> =>
+  ({ actionWork }: Needs): Handler<typeof deletingKey> =>
   async ({ params: { fleet_id, name }, query: { key }, audited }) => {
     audited.about = { key };
     return { deleted: await actionWork.deleteState(fleet_id, name, key) };
@@ -80,7 +84,7 @@ const deletingAll = {
 };
 
 const deleteAll =
-  ({ actionWork }: AdminContext): Handler<typeof deletingAll> =>
+  ({ actionWork }: Needs): Handler<typeof deletingAll> =>
   async ({ params: { fleet_id, name }, audited }) => {
     const deleted = await actionWork.deleteState(fleet_id, name);
     audited.about = { deleted };
@@ -88,7 +92,7 @@ const deleteAll =
   };
 
 /** `/fleets/{fleet_id}/actions/{name}/state`. */
-export function addActionStateRoutes(app: AdminApp, context: AdminContext): void {
+export function addActionStateRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   const path = '/fleets/:fleet_id/actions/:name/state';
   route('GET', path, 'read', listing, listState(context));

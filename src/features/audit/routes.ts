@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
-import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import type { AdminApp, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import type { Principal } from '../../admin-api/request/scope.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
@@ -9,6 +9,10 @@ import { type AuditEntryDocument, auditEntryDocument } from '../../contract/acce
 import { errorAnswers, listOf, pageLimit, wordOf } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type AuditEntry, type AuditLog, type AuditQuery, auditBooks } from '../../domain/audit-log.ts';
+
+interface Needs {
+  audit: AuditLog;
+}
 
 const filter = {
   book: Type.Optional(
@@ -81,7 +85,7 @@ const listing = {
 };
 
 const listEntries =
-  ({ audit }: AdminContext): Handler<typeof listing> =>
+  ({ audit }: Needs): Handler<typeof listing> =>
   async ({ query: { after, limit, ...wanted }, principal }) => {
     const { items, next } = await audit.page(queryOf(wanted, principal), after, limit);
     return { items: items.map(describe), next };
@@ -108,7 +112,7 @@ const exporting = {
 };
 
 const exportEntries =
-  ({ audit }: AdminContext, exports: Transfers): Handler<typeof exporting> =>
+  ({ audit }: Needs, exports: Transfers): Handler<typeof exporting> =>
   async ({ query, principal }, reply) => {
     const wanted = queryOf(query, principal);
     const owner = principal?.fleetId ?? '*';
@@ -117,7 +121,7 @@ const exportEntries =
   };
 
 /** `/audit` and its export. */
-export function addAuditRoutes(app: AdminApp, context: AdminContext, exports: Transfers): void {
+export function addAuditRoutes(app: AdminApp, context: Needs, exports: Transfers): void {
   const route = routesOf(app);
   route('GET', '/audit', 'admin', listing, listEntries(context), { narrowsToFleet: true });
   route('GET', '/audit::export', 'admin', exporting, exportEntries(context, exports), {

@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import type { Backup, BackupRequest, Backups } from '../../admin-api/request/context.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { StorageConfig } from '../../storage/config.ts';
@@ -13,6 +12,7 @@ import { backupName } from '../../storage/lmdb/environment/older-backups.ts';
 import { realPathOf, unfitFor } from './backup-place.ts';
 import type { BackupMessage, BackupTask } from './backup-process.ts';
 import type { BackupConfig } from './config.ts';
+import type { Backup, BackupRequest, Backups } from './service.ts';
 
 /** Reads what an earlier start has stored, if it is a backup. */
 function readLast(file: string): Backup | undefined {

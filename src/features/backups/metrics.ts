@@ -1,8 +1,12 @@
-import type { AdminContext } from '../../admin-api/request/context.ts';
 import type { MetricSet } from '../../admin-api/request/metric-set.ts';
+import type { Backups } from './service.ts';
+
+interface Needs {
+  backups: Backups;
+}
 
 /** Adds the age of the last backup, unless the data is in a database. */
-export function addBackupMetrics(set: MetricSet, { backups }: AdminContext): void {
+export function addBackupMetrics(set: MetricSet, { backups }: Needs): void {
   if (backups.completedAtMs === undefined) return;
   set.gauge(
     'fleetpost_backup_timestamp_seconds',

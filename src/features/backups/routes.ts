@@ -1,9 +1,14 @@
-import type { AdminApp, AdminContext, Backup, Handler } from '../../admin-api/request/context.ts';
+import type { AdminApp, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import { errorAnswers } from '../../contract/document.ts';
 import { type BackupDocument, backupDocument, newBackupBody } from '../../contract/server.ts';
 import { ApiError } from '../../core/errors.ts';
+import type { Backup, Backups } from './service.ts';
+
+interface Needs {
+  backups: Backups;
+}
 
 function describe(backup: Backup): BackupDocument {
   return {
@@ -25,7 +30,7 @@ const starting = {
 };
 
 const startBackup =
-  ({ backups }: AdminContext): Handler<typeof starting> =>
+  ({ backups }: Needs): Handler<typeof starting> =>
   async ({ body }, reply) => {
     if (body.folder !== undefined && body.keep !== undefined) {
       throw new ApiError('invalid_body', {
@@ -42,7 +47,7 @@ const showing = {
 };
 
 const showBackup =
-  ({ backups }: AdminContext): Handler<typeof showing> =>
+  ({ backups }: Needs): Handler<typeof showing> =>
   async () => {
     const backup = backups.last();
     if (backup === undefined) throw new ApiError('backup_not_found');
@@ -50,7 +55,7 @@ const showBackup =
   };
 
 /** `/backup`: starts a backup and reports its progress, as it takes longer than a request should. */
-export function addBackupRoutes(app: AdminApp, context: AdminContext): void {
+export function addBackupRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('POST', '/backup', 'admin', starting, startBackup(context));
   route('GET', '/backup', 'admin', showing, showBackup(context));

@@ -1,8 +1,12 @@
-import type { AdminContext } from '../../admin-api/request/context.ts';
 import type { MetricSet } from '../../admin-api/request/metric-set.ts';
+import type { BroadcastService } from './service.ts';
+
+interface Needs {
+  broadcasts: BroadcastService;
+}
 
 /** Adds the metrics of broadcasts. */
-export function addBroadcastMetrics(set: MetricSet, { broadcasts }: AdminContext): void {
+export function addBroadcastMetrics(set: MetricSet, { broadcasts }: Needs): void {
   set.gauge('fleetpost_broadcasts_active', 'Running and paused broadcasts.', () => broadcasts.active);
   set.counters(
     'fleetpost_broadcast_mails_total',

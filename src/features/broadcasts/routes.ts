@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { bodyTextOf, documentBytesMax } from '../../admin-api/request/bodies.ts';
-import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import type { AdminApp, AllShards, Handler } from '../../admin-api/request/context.ts';
 import { describeDevices } from '../../admin-api/request/device-state.ts';
 import {
   idempotencyHeaders,
@@ -26,11 +26,24 @@ import { closedObject, errorAnswers, fleetPath, listOf, pageLimit } from '../../
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
+import type { DeclaredHold } from '../../declarations/declared-hold.ts';
+import type { Fleets } from '../../declarations/fleet.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import { emptyPayload, isEmpty } from '../../declarations/schemas/payload.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
+import type { BroadcastConfig } from './config.ts';
 import { broadcastKeyOf } from './control.ts';
 import { BroadcastOutcomes } from './outcomes.ts';
-import type { BroadcastStatus, BroadcastTarget } from './service.ts';
+import type { BroadcastService, BroadcastStatus, BroadcastTarget } from './service.ts';
+
+interface Needs {
+  config: BroadcastConfig;
+  broadcasts: BroadcastService;
+  fleets: Fleets;
+  hold: DeclaredHold;
+  registry: Registry;
+  shards: AllShards;
+}
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -143,7 +156,7 @@ const starting = {
 };
 
 const startBroadcast =
-  ({ config, fleets, hold, registry, broadcasts }: AdminContext): Handler<typeof starting> =>
+  ({ config, fleets, hold, registry, broadcasts }: Needs): Handler<typeof starting> =>
   async ({ params, headers, body, audited }, reply) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const {
@@ -189,7 +202,7 @@ const listing = {
 };
 
 const listBroadcasts =
-  ({ registry, hold, broadcasts }: AdminContext): Handler<typeof listing> =>
+  ({ registry, hold, broadcasts }: Needs): Handler<typeof listing> =>
   async ({ params, query: { after, limit } }) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const { items, next } = await broadcasts.list(fleetId, after, limit);
@@ -203,17 +216,14 @@ const showing = {
 };
 
 const showBroadcast =
-  ({ registry, hold, broadcasts }: AdminContext): Handler<typeof showing> =>
+  ({ registry, hold, broadcasts }: Needs): Handler<typeof showing> =>
   async ({ params }) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     return describe(await broadcasts.get(fleetId, params.broadcast_id), hold.isHeld);
   };
 
 /** Reads the devices of a page, in its order. */
-function statusesOf(
-  { shards }: AdminContext,
-  devices: readonly DeviceKey[],
-): Promise<(DeviceStatus | undefined)[]> {
+function statusesOf({ shards }: Needs, devices: readonly DeviceKey[]): Promise<(DeviceStatus | undefined)[]> {
   return Promise.all(devices.map((device) => shards.of(device).devices.get(device)));
 }
 
@@ -229,7 +239,7 @@ const listingRefusals = {
 };
 
 const listRefusals =
-  (context: AdminContext): Handler<typeof listingRefusals> =>
+  (context: Needs): Handler<typeof listingRefusals> =>
   async ({ params, query: { after, limit } }) => {
     const { broadcasts, registry } = context;
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
@@ -258,7 +268,7 @@ const listingMails = {
 };
 
 const listMails =
-  (context: AdminContext, outcomes: BroadcastOutcomes): Handler<typeof listingMails> =>
+  (context: Needs, outcomes: BroadcastOutcomes): Handler<typeof listingMails> =>
   async ({ params, query: { state = broadcastMailStates, after, limit } }) => {
     const { broadcasts, registry } = context;
     const { fleet } = registry.fleet(params.fleet_id);
@@ -298,7 +308,7 @@ const countingOutcomes = {
 };
 
 const countOutcomes =
-  ({ registry, broadcasts }: AdminContext, outcomes: BroadcastOutcomes): Handler<typeof countingOutcomes> =>
+  ({ registry, broadcasts }: Needs, outcomes: BroadcastOutcomes): Handler<typeof countingOutcomes> =>
   async ({ params }) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const [, id] = broadcastKeyOf(fleetId, params.broadcast_id);
@@ -324,7 +334,7 @@ const changing = (change: Change) => ({
 });
 
 const changeBroadcast =
-  ({ registry, hold, broadcasts }: AdminContext, change: Change): Handler<ReturnType<typeof changing>> =>
+  ({ registry, hold, broadcasts }: Needs, change: Change): Handler<ReturnType<typeof changing>> =>
   async ({ params, audited }) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const status = await broadcasts[change](fleetId, params.broadcast_id);
@@ -340,7 +350,7 @@ const forgetting = {
 };
 
 const forgetBroadcast =
-  ({ registry, broadcasts }: AdminContext): Handler<typeof forgetting> =>
+  ({ registry, broadcasts }: Needs): Handler<typeof forgetting> =>
   async ({ params }, reply) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     await broadcasts.delete(fleetId, params.broadcast_id);
@@ -348,7 +358,7 @@ const forgetBroadcast =
   };
 
 /** `/fleets/{fleet_id}/broadcasts`: one mail for many devices, delivered as a job. */
-export function addBroadcastRoutes(app: AdminApp, context: AdminContext): void {
+export function addBroadcastRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   const broadcast = '/fleets/:fleet_id/broadcasts/:broadcast_id';
   const { config } = context;

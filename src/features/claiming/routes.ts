@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import type { AdminApp, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { expiryOf, timeTextOf } from '../../admin-api/request/times.ts';
 import {
@@ -9,8 +9,15 @@ import {
   newClaimTokenBody,
 } from '../../contract/access/token.ts';
 import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
+import type { Settings } from '../../core/config/settings.ts';
 import type { ClaimToken } from '../../declarations/claim-token.ts';
+import type { ClaimTokens } from '../../declarations/claim-tokens.ts';
 import { isExpired } from '../../declarations/tokens.ts';
+
+interface Needs {
+  claimTokens: ClaimTokens;
+  config: { readonly settings: Settings<{ claiming: boolean }> };
+}
 
 function describe(token: ClaimToken): ClaimTokenDocument {
   return {
@@ -35,7 +42,7 @@ const listing = {
 };
 
 const listClaimTokens =
-  ({ claimTokens }: AdminContext): Handler<typeof listing> =>
+  ({ claimTokens }: Needs): Handler<typeof listing> =>
   async ({ params, query: { after, limit } }) => {
     const rest = claimTokens.list(params.fleet_id).filter(({ id }) => id > after);
     const items = rest.slice(0, limit).map(describe);
@@ -52,7 +59,7 @@ const creation = {
 };
 
 const createClaimToken =
-  ({ claimTokens, config }: AdminContext): Handler<typeof creation> =>
+  ({ claimTokens, config }: Needs): Handler<typeof creation> =>
   async ({ params, body, audited }, reply) => {
     const { token, secret } = await claimTokens.create({
       fleetId: params.fleet_id,
@@ -75,14 +82,14 @@ const revocation = {
 };
 
 const revokeClaimToken =
-  ({ claimTokens }: AdminContext): Handler<typeof revocation> =>
+  ({ claimTokens }: Needs): Handler<typeof revocation> =>
   async ({ params }, reply) => {
     await claimTokens.revoke(params.fleet_id, params.claim_token_id);
     return reply.code(204).send(null);
   };
 
 /** `/fleets/{fleet_id}/claim-tokens`: tokens with which devices register themselves. */
-export function addClaimTokenRoutes(app: AdminApp, context: AdminContext): void {
+export function addClaimTokenRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   const path = '/fleets/:fleet_id/claim-tokens';
   route('GET', path, 'read', listing, listClaimTokens(context));

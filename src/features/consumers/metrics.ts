@@ -1,9 +1,13 @@
-import { Gauge, type Registry } from 'prom-client';
-import type { AdminContext } from '../../admin-api/request/context.ts';
-import type { ConsumerShardStatus } from './service.ts';
+import { Gauge } from 'prom-client';
+import type { MetricSet } from '../../admin-api/request/metric-set.ts';
+import type { ConsumerService, ConsumerShardStatus } from './service.ts';
 
-/** Adds the lag of every consumer. Returns what to call before a scrape. */
-export function addConsumerMetrics(metrics: Registry, { consumers }: AdminContext): () => Promise<void> {
+interface Needs {
+  consumers: ConsumerService;
+}
+
+/** Adds the lag of every consumer. */
+export function addConsumerMetrics(set: MetricSet, { consumers }: Needs): void {
   const labelNames = ['fleet', 'consumer'];
   const gauges: { gauge: Gauge; read(shards: readonly ConsumerShardStatus[]): number }[] = [];
   const addGauge = (
@@ -11,7 +15,7 @@ export function addConsumerMetrics(metrics: Registry, { consumers }: AdminContex
     help: string,
     read: (shards: readonly ConsumerShardStatus[]) => number,
   ): void => {
-    gauges.push({ gauge: new Gauge({ name, help, labelNames, registers: [metrics] }), read });
+    gauges.push({ gauge: new Gauge({ name, help, labelNames, registers: [set.registry] }), read });
   };
   addGauge(
     'fleetpost_consumer_lag_records',
@@ -26,11 +30,11 @@ export function addConsumerMetrics(metrics: Registry, { consumers }: AdminContex
     'Positions trimmed by retention before the consumer read them.',
     (shards) => shards.reduce((sum, { lost }) => sum + lost, 0),
   );
-  return async () => {
+  set.beforeScrape(async () => {
     // Deleted consumers are no longer reported.
     for (const { gauge } of gauges) gauge.reset();
     for await (const { fleetId, name, shards } of consumers.all()) {
       for (const { gauge, read } of gauges) gauge.set({ fleet: fleetId, consumer: name }, read(shards));
     }
-  };
+  });
 }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import type { AdminApp, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { parseTime, timeTextOf } from '../../admin-api/request/times.ts';
 import {
@@ -14,9 +14,20 @@ import {
 } from '../../contract/consumer.ts';
 import { errorAnswers, fleetPath, listOf, namedPath, pauseBody } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
 import { recordJson } from '../records/record-line.ts';
-import { type ConsumerBatch, type ConsumerStatus, consumerNamePattern } from './service.ts';
+import {
+  type ConsumerBatch,
+  type ConsumerService,
+  type ConsumerStatus,
+  consumerNamePattern,
+} from './service.ts';
+
+interface Needs {
+  consumers: ConsumerService;
+  registry: Registry;
+}
 
 const noBatch = { batch_id: null, shard: null, expires_at: null, records: [] };
 const noBatchPaused = { ...noBatch, paused: true };
@@ -89,7 +100,7 @@ const listing = {
 };
 
 const listConsumers =
-  ({ registry, consumers }: AdminContext): Handler<typeof listing> =>
+  ({ registry, consumers }: Needs): Handler<typeof listing> =>
   async ({ params }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     return { items: (await consumers.list(fleet.fleetId)).map(describe), next: null };
@@ -104,7 +115,7 @@ const declaring = {
 };
 
 const declareConsumer =
-  ({ registry, consumers }: AdminContext): Handler<typeof declaring> =>
+  ({ registry, consumers }: Needs): Handler<typeof declaring> =>
   async ({ params: { fleet_id, name }, body }, reply) => {
     const { fleet } = registry.fleet(fleet_id);
     if (!consumerNamePattern.test(name)) {
@@ -122,7 +133,7 @@ const showing = {
 };
 
 const showConsumer =
-  ({ registry, consumers }: AdminContext): Handler<typeof showing> =>
+  ({ registry, consumers }: Needs): Handler<typeof showing> =>
   async ({ params }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     return describe(await consumers.get(fleet.fleetId, params.name));
@@ -138,7 +149,7 @@ const changing = {
 };
 
 const changeConsumer =
-  ({ registry, consumers }: AdminContext): Handler<typeof changing> =>
+  ({ registry, consumers }: Needs): Handler<typeof changing> =>
   async ({ params, body: { enabled }, audited }) => {
     audited.about = { enabled: String(enabled) };
     const { fleet } = registry.fleet(params.fleet_id);
@@ -152,7 +163,7 @@ const deletion = {
 };
 
 const deleteConsumer =
-  ({ registry, consumers }: AdminContext): Handler<typeof deletion> =>
+  ({ registry, consumers }: Needs): Handler<typeof deletion> =>
   async ({ params }, reply) => {
     const { fleet } = registry.fleet(params.fleet_id);
     await consumers.delete(fleet.fleetId, params.name);
@@ -169,7 +180,7 @@ const fetching = {
 };
 
 const fetchBatch =
-  ({ registry, consumers }: AdminContext): Handler<typeof fetching> =>
+  ({ registry, consumers }: Needs): Handler<typeof fetching> =>
   async ({ params, body }, reply) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { max = 100, wait_seconds = 0, worker = '' } = body;
@@ -199,7 +210,7 @@ const acknowledging = {
 };
 
 const acknowledgeBatch =
-  ({ registry, consumers }: AdminContext): Handler<typeof acknowledging> =>
+  ({ registry, consumers }: Needs): Handler<typeof acknowledging> =>
   async ({ params, body }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     return { records: await consumers.acknowledge(fleet.fleetId, params.name, body.batch_id) };
@@ -214,14 +225,14 @@ const releasing = {
 };
 
 const releaseBatch =
-  ({ registry, consumers }: AdminContext): Handler<typeof releasing> =>
+  ({ registry, consumers }: Needs): Handler<typeof releasing> =>
   async ({ params, body }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     return { records: await consumers.release(fleet.fleetId, params.name, body.batch_id) };
   };
 
 /** `/fleets/{fleet_id}/consumers`, each consumer by name, and its batches. */
-export function addConsumerRoutes(app: AdminApp, context: AdminContext): void {
+export function addConsumerRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('GET', '/fleets/:fleet_id/consumers', 'read', listing, listConsumers(context));
   route('PUT', '/fleets/:fleet_id/consumers/:name', 'admin', declaring, declareConsumer(context));

@@ -1,10 +1,15 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
-import type { AdminContext } from '../../admin-api/request/context.ts';
+import { Counter, Gauge } from 'prom-client';
+import type { MetricSet } from '../../admin-api/request/metric-set.ts';
+import type { ForwarderWork } from './service.ts';
 
-/** Adds the metrics of all forwarders. Returns what to call before a scrape, for all of them at once. */
-export function addForwarderMetrics(metrics: Registry, { forwarderWork }: AdminContext): () => Promise<void> {
+interface Needs {
+  forwarderWork: ForwarderWork;
+}
+
+/** Adds the metrics of all forwarders. */
+export function addForwarderMetrics(set: MetricSet, { forwarderWork }: Needs): void {
   const labelNames = ['fleet', 'forwarder'];
-  const registers = [metrics];
+  const registers = [set.registry];
   const records = new Counter({
     name: 'fleetpost_forwarder_records_total',
     help: 'Records since the start: delivered, failed (in attempts that are retried), dead or dropped.',
@@ -29,7 +34,7 @@ export function addForwarderMetrics(metrics: Registry, { forwarderWork }: AdminC
     labelNames,
     registers,
   });
-  return async () => {
+  set.beforeScrape(async () => {
     // Deleted forwarders are no longer reported.
     for (const metric of [records, behind, deadLetters, held]) metric.reset();
     for await (const { forwarder, state, counts, ...status } of forwarderWork.all()) {
@@ -39,5 +44,5 @@ export function addForwarderMetrics(metrics: Registry, { forwarderWork }: AdminC
       deadLetters.set(labels, status.deadLetters);
       held.set(labels, Number(state !== 'running' && state !== 'paused'));
     }
-  };
+  });
 }

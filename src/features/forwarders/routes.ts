@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { AdminApp, AdminContext, Handler } from '../../admin-api/request/context.ts';
+import type { AdminApp, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import { errorAnswers, fleetPath, listOf, namedPath, pauseBody } from '../../contract/document.ts';
@@ -18,11 +18,21 @@ import {
 } from '../../contract/forwarder.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import { addDeadLettersOf } from '../dead-letters/routes.ts';
+import type { DeadLetterService } from '../dead-letters/service.ts';
+import type { ForwarderDeclarations } from './control.ts';
 import type { Destination, Forwarder, NatsCredentials } from './declaration/forwarder.ts';
 import { invalidForwarder } from './declaration/invalid-forwarder.ts';
 import { kindOf } from './destinations/destinations.ts';
-import type { ForwarderDeadLetter, ForwarderDraft, ForwarderStatus } from './service.ts';
+import type { ForwarderDeadLetter, ForwarderDraft, ForwarderStatus, ForwarderWork } from './service.ts';
+
+interface Needs {
+  forwarderDeadLetters: DeadLetterService<ForwarderDeadLetter, Buffer>;
+  forwarders: ForwarderDeclarations;
+  forwarderWork: ForwarderWork;
+  registry: Registry;
+}
 
 /** A forwarder makes the server send a fleet's records to any host: the scope for declaring devices is too low. */
 const scope = 'admin';
@@ -118,7 +128,7 @@ const listing = {
 };
 
 const listForwarders =
-  ({ forwarderWork }: AdminContext): Handler<typeof listing> =>
+  ({ forwarderWork }: Needs): Handler<typeof listing> =>
   async ({ params }) => ({
     items: (await forwarderWork.list(params.fleet_id)).map(describeForwarder),
     next: null,
@@ -133,7 +143,7 @@ const declaring = {
 };
 
 const declareForwarder =
-  ({ forwarders, registry }: AdminContext): Handler<typeof declaring> =>
+  ({ forwarders, registry }: Needs): Handler<typeof declaring> =>
   async ({ params: { fleet_id, name }, body }, reply) => {
     registry.fleet(fleet_id);
     const { status, isNew, secret, warning } = await forwarders.put(fleet_id, name, (known) =>
@@ -150,7 +160,7 @@ const showing = {
 };
 
 const showForwarder =
-  ({ forwarderWork }: AdminContext): Handler<typeof showing> =>
+  ({ forwarderWork }: Needs): Handler<typeof showing> =>
   async ({ params: { fleet_id, name } }) =>
     describeForwarder(await forwarderWork.get(fleet_id, name));
 
@@ -163,7 +173,7 @@ const testing = {
 };
 
 const testForwarder =
-  ({ forwarderWork }: AdminContext): Handler<typeof testing> =>
+  ({ forwarderWork }: Needs): Handler<typeof testing> =>
   async ({ params: { fleet_id, name }, audited }) => {
     const { result, msg, milliseconds } = await forwarderWork.test(fleet_id, name);
     audited.about = { result };
@@ -179,7 +189,7 @@ const changing = {
 };
 
 const changeForwarder =
-  ({ forwarders }: AdminContext): Handler<typeof changing> =>
+  ({ forwarders }: Needs): Handler<typeof changing> =>
   async ({ params: { fleet_id, name }, body: { enabled }, audited }) => {
     audited.about = { enabled: String(enabled) };
     return describeForwarder(await forwarders.change(fleet_id, name, { enabled }));
@@ -193,7 +203,7 @@ const deletion = {
 };
 
 const deleteForwarder =
-  ({ forwarders }: AdminContext): Handler<typeof deletion> =>
+  ({ forwarders }: Needs): Handler<typeof deletion> =>
   async ({ params: { fleet_id, name } }, reply) => {
     await forwarders.delete(fleet_id, name);
     return reply.code(204).send(null);
@@ -208,7 +218,7 @@ const rotation = {
 };
 
 const rotateSecret =
-  ({ forwarders }: AdminContext): Handler<typeof rotation> =>
+  ({ forwarders }: Needs): Handler<typeof rotation> =>
   async ({ params: { fleet_id, name }, body: { secret, grace_seconds = 86_400 } }) => ({
     secret: await forwarders.rotateSecret(fleet_id, name, secret, grace_seconds),
   });
@@ -233,7 +243,7 @@ function describeLetter({
 }
 
 /** `/fleets/{fleet_id}/forwarders`, each forwarder by name, and its dead letters. */
-export function addForwarderRoutes(app: AdminApp, context: AdminContext): void {
+export function addForwarderRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('GET', '/fleets/:fleet_id/forwarders', 'read', listing, listForwarders(context));
   route('PUT', '/fleets/:fleet_id/forwarders/:name', scope, declaring, declareForwarder(context));

@@ -1,18 +1,21 @@
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
-import {
-  type AdminApp,
-  type AdminContext,
-  deviceOfRequest,
-  type Handler,
-} from '../../admin-api/request/context.ts';
+import { type AdminApp, deviceOfRequest, type Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
 import { parseTime } from '../../admin-api/request/times.ts';
 import { errorAnswers, fleetPath, pageLimit, repeatedParameter, timeText } from '../../contract/document.ts';
 import { latestRecordsDocument, recordKind } from '../../contract/record.ts';
 import { ApiError } from '../../core/errors.ts';
+import type { Registry } from '../../declarations/registry.ts';
+import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
 import { recordOnOneLine } from './record-line.ts';
-import type { RecordsQuery } from './service.ts';
+import type { RecordService, RecordsQuery } from './service.ts';
+
+interface Needs {
+  records: RecordService;
+  registry: Registry;
+  watched: WatchedDevices;
+}
 
 /** Schemas or devices in the filter of one request. */
 const valuesMax = 100;
@@ -77,7 +80,7 @@ const reading = {
 };
 
 const readRecords =
-  (context: AdminContext, open: Set<AbortController>): Handler<typeof reading> =>
+  (context: Needs, open: Set<AbortController>): Handler<typeof reading> =>
   async ({ params, query }, reply) => {
     const { fleet } = context.registry.fleet(params.fleet_id);
     const { kind, schema, device, after, limit, follow, progress, max_per_second: perSecondMax } = query;
@@ -131,7 +134,7 @@ const readingLatest = {
 
 /** Each record is on a line of its own, its payload the text that was sent (D11). */
 const readLatestRecords =
-  (context: AdminContext): Handler<typeof readingLatest> =>
+  (context: Needs): Handler<typeof readingLatest> =>
   async ({ params, query: { kind, schema, device, per_schema, limit } }, reply) => {
     const { fleet } = context.registry.fleet(params.fleet_id);
     const { records, isPartial } = await context.records.latest({
@@ -149,7 +152,7 @@ const readLatestRecords =
   };
 
 /** `/fleets/{fleet_id}/records`. A stream that ends within a chunk is incomplete. */
-export function addRecordRoutes(app: AdminApp, context: AdminContext): void {
+export function addRecordRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   const open = new Set<AbortController>();
   app.addHook('preClose', async () => {

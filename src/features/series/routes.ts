@@ -1,6 +1,6 @@
 import {
   type AdminApp,
-  type AdminContext,
+  type AllShards,
   deviceOfRequest,
   type Handler,
 } from '../../admin-api/request/context.ts';
@@ -9,6 +9,14 @@ import { parseTime, timeTextOf } from '../../admin-api/request/times.ts';
 import { devicePath, errorAnswers } from '../../contract/document.ts';
 import { seriesDocument, seriesQuery } from '../../contract/insight/series.ts';
 import { ApiError } from '../../core/errors.ts';
+import type { Registry } from '../../declarations/registry.ts';
+import type { DeviceSeries } from './device-series.ts';
+
+interface Needs {
+  registry: Registry;
+  series: DeviceSeries;
+  shards: AllShards;
+}
 
 const dayMs = 86_400_000;
 
@@ -22,7 +30,7 @@ const reading = {
 };
 
 const readSeries =
-  (context: AdminContext): Handler<typeof reading> =>
+  (context: Needs): Handler<typeof reading> =>
   async ({ params, query }) => {
     const { schema, fields, points } = query;
     const device = deviceOfRequest(context, params);
@@ -43,7 +51,7 @@ const readSeries =
   };
 
 /** Adds `…/devices/{device_id}/series`. */
-export function addSeriesRoute(app: AdminApp, context: AdminContext): void {
+export function addSeriesRoute(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('GET', '/fleets/:fleet_id/devices/:device_id/series', 'read', reading, readSeries(context));
 }

@@ -1,4 +1,4 @@
-import type { ConfiguredKey } from '../../admin-api/request/context.ts';
+import type { ConfiguredKey } from '../../admin-api/server/about-server.ts';
 import { withoutPassword, withoutPasswords } from '../../storage/config.ts';
 import {
   type Config,

@@ -1,15 +1,22 @@
-import type { AdminContext } from '../../admin-api/request/context.ts';
 import type { Settings } from '../../core/config/settings.ts';
 import { noLosses } from '../../features/actions/compiler/compiler-child.ts';
-import type { ConsumerBatch, ConsumerFetch } from '../../features/consumers/service.ts';
+import type { ActionDeadLetter, ActionWork } from '../../features/actions/service.ts';
+import type { BroadcastService } from '../../features/broadcasts/service.ts';
+import type { ConsumerBatch, ConsumerFetch, ConsumerService } from '../../features/consumers/service.ts';
+import type { DeadLetterService } from '../../features/dead-letters/service.ts';
+import type { ForwarderDeadLetter, ForwarderWork } from '../../features/forwarders/service.ts';
 import type { RpcClient } from '../../nodes/rpc-client.ts';
 import type { Method } from '../../nodes/rpc-server.ts';
 
 /** The services that the leader provides to all nodes. */
-export type RemoteServices = Pick<
-  AdminContext,
-  'actionWork' | 'actionDeadLetters' | 'broadcasts' | 'consumers' | 'forwarderWork' | 'forwarderDeadLetters'
->;
+export interface RemoteServices {
+  actionWork: ActionWork;
+  actionDeadLetters: DeadLetterService<ActionDeadLetter, number>;
+  broadcasts: BroadcastService;
+  consumers: ConsumerService;
+  forwarderWork: ForwarderWork;
+  forwarderDeadLetters: DeadLetterService<ForwarderDeadLetter, Buffer>;
+}
 
 /** Names of the methods that return a value or a promise, not a stream. */
 type MethodName<T> = {

@@ -1,0 +1,92 @@
+import type { Bootstrap } from '../admin-api/auth/authorization.ts';
+import type { ConsoleCodes } from '../admin-api/console/console-codes.ts';
+import { ConsoleFiles } from '../admin-api/console/console-files.ts';
+import { joinRefusals, type RefusalLog, Refusals } from '../domain/devices/refusals.ts';
+import { ActionDeclarations } from '../features/actions/control.ts';
+import { ForwarderDeclarations } from '../features/forwarders/control.ts';
+import type { LogFollower } from '../features/records/log-follower.ts';
+import { Records } from '../features/records/records.ts';
+import { DeviceSeries } from '../features/series/device-series.ts';
+import type { WorkerPool } from '../threads/worker-pool.ts';
+import type { RemoteServices } from './control-plane/remote-services.ts';
+import type { DeviceSide, DevicesStart } from './start-devices.ts';
+
+/** Where the build puts the console. */
+const consoleFolder = new URL('../console/', import.meta.url).pathname;
+
+/** What only operators have, besides the parts of the device side. */
+interface OperatorsOwn {
+  services: RemoteServices;
+  follower: LogFollower;
+  bootstrap: Bootstrap;
+  consoleCodes: ConsoleCodes;
+}
+
+/** All that routes and metrics are given some of. */
+export type OperatorParts = ReturnType<typeof operatorParts>;
+
+/** Brings together what routes and metrics are made of. */
+export function operatorParts(
+  { config, configuration, adminListener, log, readiness }: DevicesStart,
+  { controlPlane, backups, fleets, cluster, certificates, acme, traces }: DeviceSide,
+  { services, follower, bootstrap, consoleCodes }: OperatorsOwn,
+) {
+  const { registry, tokens, claimTokens, hold, audit, actions, forwarders } = controlPlane;
+  const { shards, metrics, connections } = cluster;
+  const declaring = {
+    config,
+    follower,
+    fleet: (fleetId: string) => registry.fleet(fleetId),
+    checker: registry.checker,
+  };
+  return {
+    ...services,
+    actions: new ActionDeclarations({ ...declaring, actions, work: services.actionWork }),
+    forwarders: new ForwarderDeclarations({ ...declaring, forwarders, work: services.forwarderWork }),
+    series: new DeviceSeries({ follower, shards }),
+    records: new Records({ follower, shards, config }),
+    bootstrap,
+    consoleCodes,
+    config,
+    configuration,
+    allowedHosts: () => adminListener.allowedHosts,
+    tokens,
+    audit,
+    claimTokens,
+    hold,
+    registry,
+    fleets,
+    shards,
+    metrics,
+    connections,
+    queueDepth: (shard: number) => cluster.queueDepth(shard),
+    connectedOf: (shard: number) => shards.connectedOf(shard) ?? metrics[shard]?.connectedDevices ?? 0,
+    devicesOf: (shard: number) => shards.devicesOf(shard),
+    stalls: () => cluster.stalls(),
+    notReady: () => readiness.reasons(),
+    programVersions: () => controlPlane.programVersions(),
+    certificates,
+    acme,
+    traces,
+    activity: {
+      sizes: () => shards.sizes(),
+      diskFreeBytes: () => shards.diskFreeBytes(),
+      topTalkers: () => cluster.talkers(),
+    },
+    lockouts: cluster.lockouts,
+    refusals: refusalLog(cluster),
+    watched: cluster.watched,
+    backups,
+    consoleFiles: config.console ? ConsoleFiles.read(consoleFolder) : undefined,
+    log,
+  };
+}
+
+/** Joins what the workers have refused with what the admin API itself has. */
+function refusalLog(cluster: WorkerPool): RefusalLog {
+  const own = new Refusals();
+  return {
+    of: async (device) => joinRefusals([...(await cluster.refusalsOf(device)), own.of(device)]),
+    note: (device, refused) => own.note(device, refused),
+  };
+}

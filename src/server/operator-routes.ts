@@ -1,0 +1,101 @@
+import { addTokenRoutes } from '../admin-api/auth/tokens.ts';
+import { addConsoleCodeRoute } from '../admin-api/console/login-routes.ts';
+import { addExportRoute } from '../admin-api/import-export/device-export.ts';
+import { addImportRoute } from '../admin-api/import-export/import.ts';
+import { addAttentionRoute } from '../admin-api/insight/attention.ts';
+import { DeviceCounts } from '../admin-api/insight/device-counts.ts';
+import { addDiagnosisRoute } from '../admin-api/insight/diagnosis.ts';
+import { addRefusalRoute } from '../admin-api/insight/refusals.ts';
+import type { MetricSet } from '../admin-api/request/metric-set.ts';
+import { addDeadLetterRoutes } from '../admin-api/routes/dead-letters.ts';
+import { addDeviceChangeRoute } from '../admin-api/routes/device-changes.ts';
+import { addDeviceRoutes } from '../admin-api/routes/devices.ts';
+import { addFleetCountRoute } from '../admin-api/routes/fleet-counts.ts';
+import { addFleetRoutes } from '../admin-api/routes/fleets.ts';
+import { addHoldRoutes } from '../admin-api/routes/hold.ts';
+import { addLockoutRoutes } from '../admin-api/routes/lockouts.ts';
+import { addMailRoutes } from '../admin-api/routes/mail.ts';
+import { addReceiptRoutes } from '../admin-api/routes/receipts.ts';
+import { addSchemaCheckRoute } from '../admin-api/routes/schema-check.ts';
+import { addSchemaRoutes } from '../admin-api/routes/schemas.ts';
+import { addServerRoute } from '../admin-api/server/about-server.ts';
+import type { AdminRoutes } from '../admin-api/server/server.ts';
+import { addTopRoute } from '../admin-api/server/top.ts';
+import { attentionToActions } from '../features/actions/attention.ts';
+import { addActionMetrics } from '../features/actions/metrics.ts';
+import { addActionRoutes } from '../features/actions/routes.ts';
+import { addActionRunRoutes } from '../features/actions/run-routes.ts';
+import { addActionStateRoutes } from '../features/actions/state-routes.ts';
+import { addAuditRoutes } from '../features/audit/routes.ts';
+import { addBackupMetrics } from '../features/backups/metrics.ts';
+import { addBackupRoutes } from '../features/backups/routes.ts';
+import { addBroadcastMetrics } from '../features/broadcasts/metrics.ts';
+import { addBroadcastRoutes } from '../features/broadcasts/routes.ts';
+import { addClaimTokenRoutes } from '../features/claiming/routes.ts';
+import { attentionToConsumers } from '../features/consumers/attention.ts';
+import { addConsumerMetrics } from '../features/consumers/metrics.ts';
+import { addConsumerRoutes } from '../features/consumers/routes.ts';
+import { attentionToForwarders } from '../features/forwarders/attention.ts';
+import { addForwarderMetrics } from '../features/forwarders/metrics.ts';
+import { addForwarderRoutes } from '../features/forwarders/routes.ts';
+import { addRecordRoutes } from '../features/records/routes.ts';
+import { addSeriesRoute } from '../features/series/routes.ts';
+import type { OperatorParts } from './operator-parts.ts';
+import { addTraceMetrics } from './trace-export.ts';
+
+/** Lists the routes of the admin API, each group with the parts that it uses. Their order is that of the OpenAPI document. */
+export function operatorRoutes(parts: OperatorParts): AdminRoutes {
+  const { actionWork, config, consumers, forwarderWork, shards } = parts;
+  const counts = new DeviceCounts(shards.all);
+  const sources = [
+    attentionToActions(actionWork),
+    attentionToForwarders(forwarderWork),
+    attentionToConsumers(consumers),
+  ];
+  return {
+    documents: [
+      (app) => addFleetRoutes(app, parts),
+      (app) => addFleetCountRoute(app, parts, counts),
+      (app) => addDeviceRoutes(app, parts),
+      (app) => addDeviceChangeRoute(app, parts),
+      (app) => addAttentionRoute(app, { ...parts, sources }, counts),
+      (app) => addRefusalRoute(app, parts),
+      (app) => addDiagnosisRoute(app, parts),
+      (app) => addLockoutRoutes(app, parts),
+      (app, { exports }) => addExportRoute(app, parts, exports),
+      (app) => addReceiptRoutes(app, parts),
+      (app) => addDeadLetterRoutes(app, parts),
+      (app) => addBackupRoutes(app, parts),
+      (app) => addTopRoute(app, parts),
+      (app) => addServerRoute(app, parts),
+      (app) => addHoldRoutes(app, parts),
+      (app, { open }) => addTokenRoutes(app, parts, open),
+      (app) => config.console && addConsoleCodeRoute(app, parts),
+      (app) => addClaimTokenRoutes(app, parts),
+      (app, { exports }) => addAuditRoutes(app, parts, exports),
+      (app) => addActionRoutes(app, parts),
+      (app) => addActionRunRoutes(app, parts),
+      (app) => addActionStateRoutes(app, parts),
+      (app) => addForwarderRoutes(app, parts),
+      (app) => addRecordRoutes(app, parts),
+      (app) => addSeriesRoute(app, parts),
+      (app) => addConsumerRoutes(app, parts),
+      (app) => addBroadcastRoutes(app, parts),
+      (app) => addSchemaCheckRoute(app, parts),
+    ],
+    imports: [(app) => addImportRoute(app, parts)],
+    bytes: [(app) => addSchemaRoutes(app, parts), (app) => addMailRoutes(app, parts)],
+  };
+}
+
+/** Lists the metrics of features, in the order of `/metrics`. */
+export function featureMetrics(parts: OperatorParts): readonly ((set: MetricSet) => void)[] {
+  return [
+    (set) => addBackupMetrics(set, parts),
+    (set) => addBroadcastMetrics(set, parts),
+    (set) => addTraceMetrics(set, parts),
+    (set) => addActionMetrics(set, parts),
+    (set) => addForwarderMetrics(set, parts),
+    (set) => addConsumerMetrics(set, parts),
+  ];
+}
