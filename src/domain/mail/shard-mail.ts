@@ -38,6 +38,8 @@ export abstract class ShardMail {
     after: string,
     limit: number,
   ): Awaitable<Page<DelayedMail> & { total: number }>;
+  /** The payload of a mail while it is queued or delayed. */
+  abstract payload(device: DeviceKey, mailId: Uint8Array): Awaitable<Buffer | undefined>;
   /** Undefined if the mail never existed, or its receipt is no longer retained. */
   abstract receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
   /** The mails of a broadcast by device, after the cursor, which is a device. */

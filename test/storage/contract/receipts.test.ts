@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { generateUuid } from '../../../src/core/uuid.ts';
 import { engines } from './engine.ts';
-import { device, second, useStore } from './store.ts';
+import { device, payloadOf, second, useStore } from './store.ts';
 
 describe.each(engines)('receipts on $name', (engine) => {
   const store = useStore(engine);
@@ -53,6 +53,28 @@ describe.each(engines)('receipts on $name', (engine) => {
     expect(await store.shard.mail.receipt(second, mailId)).toBeUndefined();
     await store.settle(device, mailId, 'ack');
     expect(await store.shard.mail.receipt(second, mailId)).toBeUndefined();
+  });
+
+  it('the payload of one mail is read while it waits, requeued or delayed too, by its own device alone', async () => {
+    await store.create(device, second);
+    const sent = await store.sendMany(device, 3);
+    const late = await store.send(device, {
+      deliverAtMs: Date.now() + 600_000,
+      payload: payloadOf({ late: 1 }),
+    });
+    const first = sent[0] as Uint8Array;
+    await store.settle(device, first, 'requeue');
+    const mail = await store.send(device, { payload: payloadOf({ own: 1 }) });
+    const payload = (id: Uint8Array) => store.shard.mail.payload(device, id);
+    const [waiting] = (await store.shard.mail.list(device, '', 10)).items.filter(({ id }) =>
+      id.equals(first),
+    );
+    expect(await payload(first)).toEqual(waiting?.payload);
+    expect((await payload(mail))?.toString()).toBe('{"own":1}');
+    expect((await payload(late))?.toString()).toBe('{"late":1}');
+    expect(await store.shard.mail.payload(second, mail)).toBeUndefined();
+    await store.settle(device, mail, 'ack');
+    expect(await payload(mail)).toBeUndefined();
   });
 
   it('D17: fetches that are told with the end count, and those that are told later, also with a repetition', async () => {

@@ -13,7 +13,7 @@ import type { Tables } from '../layout/tables.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
 import { mailsOfBroadcast } from './broadcast-marks.ts';
 import { readDelayed } from './delayed-mail.ts';
-import { readReceipt } from './read-dead-letters.ts';
+import { readPayload, readReceipt } from './read-dead-letters.ts';
 
 /** The mailboxes of a shard on LMDB: reads in place, on whatever thread asks. */
 export class LmdbMail extends ShardMail {
@@ -67,6 +67,11 @@ export class LmdbMail extends ShardMail {
   receipt(device: DeviceKey, mailId: Uint8Array): Receipt | undefined {
     this.#environment.refresh();
     return readReceipt(this.#tables, device, mailId);
+  }
+
+  payload(device: DeviceKey, mailId: Uint8Array): Buffer | undefined {
+    this.#environment.refresh();
+    return readPayload(this.#tables, device, mailId);
   }
 
   ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Page<BroadcastMail> {

@@ -19,6 +19,7 @@ import {
   readDevice,
 } from '../layout/keys.ts';
 import {
+  decodeMail,
   readAcceptedAtMs,
   readExpiresAtMs,
   readFetchCount,
@@ -31,7 +32,7 @@ import { decodeReceipt } from '../layout/receipt-record.ts';
 import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import { fleetRange } from './dead-letters.ts';
-import { findMail } from './find-mail.ts';
+import { type FoundMail, findMail } from './find-mail.ts';
 
 /**
  * Reads the receipt of a mail: from the mail itself while it is queued or delayed, afterwards from the stored
@@ -55,12 +56,24 @@ export function readReceipt(tables: Tables, device: DeviceKey, mailId: Uint8Arra
   };
 }
 
+/** Reads the payload of a mail while it is queued or delayed. @throws Error for a damaged record. */
+export function readPayload(tables: Tables, device: DeviceKey, mailId: Uint8Array): Buffer | undefined {
+  const found = findQueued(tables, device, mailId);
+  if (found !== undefined) return decodeMail(found.bytes).payload;
+  const delayed = tables.delayed.getBinaryFast(keyOfDeviceMail(device, mailId));
+  return delayed && decodeMail(decodeDelayed(delayed).mail).payload;
+}
+
+function findQueued(tables: Tables, device: DeviceKey, mailId: Uint8Array): FoundMail | undefined {
+  const mailbox = tables.mailboxes.getBinary(keyOfDevice(device));
+  return mailbox && findMail(tables, device, decodeMailbox(mailbox), mailId);
+}
+
 /** In shard life time, except for the first fetch. */
 type LifeTimeReceipt = Omit<Receipt, 'device' | 'mailId'>;
 
 function queued(tables: Tables, device: DeviceKey, mailId: Uint8Array): LifeTimeReceipt | undefined {
-  const mailbox = tables.mailboxes.getBinary(keyOfDevice(device));
-  const found = mailbox && findMail(tables, device, decodeMailbox(mailbox), mailId);
+  const found = findQueued(tables, device, mailId);
   if (found === undefined) return undefined;
   const { bytes } = found;
   return {

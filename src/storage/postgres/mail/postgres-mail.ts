@@ -49,6 +49,13 @@ const receiptOf = `
     FROM receipt WHERE device = $1 AND mail_id = $2
     UNION ALL ${waiting}
   ) AS found LIMIT 1`;
+/** As in `receiptOf`, the whole mailbox comes last. */
+const payloadOf = `
+  SELECT payload FROM (
+    SELECT payload FROM mail WHERE device = $1 AND mail_id = $2 AND sequence = $3
+    UNION ALL SELECT payload FROM delayed_mail WHERE device = $1 AND mail_id = $2
+    UNION ALL SELECT payload FROM mail WHERE device = $1 AND mail_id = $2
+  ) AS found LIMIT 1`;
 const marksFrom = `
   SELECT device, mail_id FROM broadcast_mark WHERE broadcast = $1 AND device > $2 ORDER BY device LIMIT $3`;
 /** As in `receiptOf`, the whole mailbox comes last: only mail that was requeued needs it. */
@@ -175,6 +182,12 @@ export class PostgresMail extends ShardMail {
         settledAtMs: row.settled_at_ms ?? undefined,
       }
     );
+  }
+
+  async payload(device: DeviceKey, mailId: Uint8Array): Promise<Buffer | undefined> {
+    const values = [device, viewOf(mailId), sequenceFrom(1, mailId)];
+    const [row] = await this.#database.query<Pick<MailRow, 'payload'>>(payloadOf, values);
+    return row?.payload;
   }
 
   async ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Promise<Page<BroadcastMail>> {
