@@ -11,10 +11,10 @@ import type { WorkerPool } from '../threads/worker-pool.ts';
 import type { RemoteServices } from './control-plane/remote-services.ts';
 import type { DeviceSide, DevicesStart } from './start-devices.ts';
 
-/** Where the build puts the console. */
+/** Folder that the build puts the console into. */
 const consoleFolder = new URL('../console/', import.meta.url).pathname;
 
-/** What only operators have, besides the parts of the device side. */
+/** Parts that only operators have, besides those of the device side. */
 interface OperatorsOwn {
   services: RemoteServices;
   follower: LogFollower;

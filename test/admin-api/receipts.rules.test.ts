@@ -112,6 +112,24 @@ it('D17: a fetch over another connection than its answer is in the receipt when 
   expect((await receiptOf(device, mailId)).first_fetched_at).not.toBeNull();
 });
 
+it('D11, D16: the payload of one mail is shown byte for byte while it waits, and as a dead letter', async () => {
+  const device = await fleet.createDevice();
+  const payload = '{"n": 12345678901234567890}';
+  const { mailId } = await device.sendMail('order', payload);
+  const text = async () => {
+    const url = `${server.report.admin_url}/admin/v1${device.adminPath}/mail/${mailId}/payload`;
+    const answer = await fetch(url, { headers: { Authorization: `Bearer ${server.token}` } });
+    return [answer.status, await answer.text()];
+  };
+  expect(await text()).toEqual([200, payload]);
+  await device.settle('reject', mailId);
+  expect(await text()).toEqual([200, payload]);
+  await act('drop', { letters: [{ device_id: device.deviceId, mail_id: mailId }] });
+  expect((await server.admin('GET', `${device.adminPath}/mail/${mailId}/payload`)).body.error).toBe(
+    'mail_not_found',
+  );
+}, 60_000);
+
 it('D17: there is a receipt for what was sent, and for nothing else', async () => {
   const device = await fleet.createDevice();
   const other = await fleet.createDevice();

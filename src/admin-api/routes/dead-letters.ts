@@ -31,7 +31,7 @@ import {
   listDeadLetters,
   parseBulkCursor,
 } from './dead-letter-list.ts';
-import { mailIdOf } from './receipts.ts';
+import { mailIdOf, payloadBody } from './receipts.ts';
 
 interface Needs {
   config: AdminApiConfig;
@@ -41,7 +41,6 @@ interface Needs {
 }
 
 const letterPath = Type.Interface([devicePath], { mail_id: Type.String() });
-const payloadDocument = Type.Unsafe<Buffer>({ type: 'object', description: 'Byte for byte as it was sent.' });
 const limitDefault = 100;
 /** Fits 1,000 letters by id, of some 80 bytes each. */
 const selectionBytesMax = 2 * documentBytesMax;
@@ -191,7 +190,7 @@ const showing = {
   summary: 'Show a dead letter with its payload',
   description: 'Answers the payload of a letter as the body, the rest in X-Mail-… headers.',
   params: letterPath,
-  response: { 200: payloadDocument, ...errorAnswers },
+  response: { 200: payloadBody, ...errorAnswers },
 };
 
 const showLetter =

@@ -18,6 +18,11 @@ interface Needs {
 }
 
 const mailPath = Type.Interface([devicePath], { mail_id: Type.String() });
+/** Sent as it was stored: numbers beyond 2^53 would not survive parsing. */
+export const payloadBody = Type.Unsafe<Buffer>({
+  type: 'object',
+  description: 'Byte for byte as it was sent.',
+});
 
 function describe(receipt: Receipt): ReceiptDocument {
   return {
@@ -65,6 +70,29 @@ const showReceipt =
     return describe(receipt);
   };
 
+const showingPayload = {
+  summary: 'Show the payload of a mail',
+  description: 'Answers the payload of a mail as the body: while it is queued or delayed, or a dead letter.',
+  params: mailPath,
+  response: { 200: payloadBody, ...errorAnswers },
+};
+
+const showPayload =
+  (context: Needs): Handler<typeof showingPayload> =>
+  async ({ params }, reply) => {
+    const device = deviceOfRequest(context, params);
+    const mailId = mailIdOf(params.mail_id);
+    const { mail, deadLetters } = context.shards.of(device);
+    // In this order: a mail that dies in between is found.
+    const payload = (await mail.payload(device, mailId)) ?? (await deadLetters.get(device, mailId))?.payload;
+    if (payload === undefined) {
+      throw new ApiError('mail_not_found', {
+        msg: 'There is no payload of this mail: it goes with its end, and only dead letters keep theirs.',
+      });
+    }
+    return reply.type('application/json').send(payload);
+  };
+
 const withdrawing = {
   summary: 'Withdraw a mail',
   description: 'Withdraws a mail that is queued in its mailbox or delayed.',
@@ -93,10 +121,11 @@ const withdrawMail =
     };
   };
 
-/** Adds `…/devices/{device_id}/mail/{mail_id}`: the receipt of a mail (D17), and withdrawing it. */
+/** Adds `…/devices/{device_id}/mail/{mail_id}`: the receipt of a mail (D17), its payload, and withdrawing it. */
 export function addReceiptRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   const path = '/fleets/:fleet_id/devices/:device_id/mail/:mail_id';
   route('GET', path, 'read', showing, showReceipt(context));
+  route('GET', `${path}/payload`, 'read', showingPayload, showPayload(context));
   route('DELETE', path, 'mail', withdrawing, withdrawMail(context));
 }

@@ -14,7 +14,7 @@ export interface ConfiguredKey {
   environment: string;
   description: string;
   isReloadable: boolean;
-  /** Whether it was given another value that waits for a restart. */
+  /** True if it was given another value that waits for a restart. */
   isPending: boolean;
 }
 

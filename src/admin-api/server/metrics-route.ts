@@ -230,7 +230,7 @@ function addCertificateMetrics(set: MetricSet, { certificates, acme }: Certifica
   );
 }
 
-/** What the metrics of the server itself are read from. */
+/** Sources of the server's own metrics. */
 export type ServerFigures = DeviceApiFigures &
   ShardFigures &
   HealthFigures &

@@ -41,7 +41,7 @@ import {
 import { OpenRequests } from './open-requests.ts';
 import { logRequests, traceRequests } from './request-log.ts';
 
-/** What routes of several groups share. */
+/** Parts that routes of several groups share. */
 export interface SharedByRoutes {
   open: OpenRequests;
   exports: Transfers;
@@ -56,7 +56,7 @@ export interface AdminRoutes {
   bytes: readonly AddRoutes[];
 }
 
-/** What the admin server itself needs, and the routes and metrics that it is given. */
+/** The admin server's own needs, and the routes and metrics that it is given. */
 export interface AdminServerOptions extends Bearers {
   config: AdminApiConfig;
   /** Host names that the listener answers to, besides loopback and its own address (D27). */

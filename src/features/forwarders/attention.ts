@@ -16,7 +16,7 @@ function ofForwarder(status: ForwarderStatus): AttentionItem[] {
       state === 'dead_letters_full'
         ? 'it has too many dead letters'
         : (lastError?.msg ?? 'an attempt failed');
-    // What a receiver or a library says may be a sentence already.
+    // The words of a receiver or a library may be a sentence already.
     const sentence = `The forwarder ${name} delivers nothing now: ${why.replace(/[.\s]+$/, '')}.`;
     found.push(attentionItem('forwarder_held', sentence, { name }));
   }

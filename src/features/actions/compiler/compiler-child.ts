@@ -71,7 +71,7 @@ export class CompilerChild {
     return this.#usage?.residentBytes ?? 0;
   }
 
-  /** Whether it has ended, between two tasks too: the system ends it first where memory is short. */
+  /** True if it has ended, between two tasks too: the system ends it first where memory is short. */
   get isLost(): boolean {
     return this.#loss !== undefined;
   }
