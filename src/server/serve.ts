@@ -1,5 +1,6 @@
 import { sleep } from '../core/async.ts';
 import { createLog, type Log } from '../core/telemetry/log.ts';
+import { muteLibraries } from '../core/telemetry/library-output.ts';
 import { outliveRejections } from '../core/telemetry/rejections.ts';
 import { done, serverEvent } from '../features/audit/server-event.ts';
 import { DataFolder, tlsFolderIn } from '../storage/lmdb/environment/data-folder.ts';
@@ -134,6 +135,7 @@ async function startParts(start: DevicesStart): Promise<Omit<RunningServer, 'sto
   );
   readiness.phase = undefined;
   outliveRejections(log);
+  muteLibraries();
   readiness.watch(cluster);
   await cluster.watchStalls();
   const options = { config, shards, tlsFolder: folder.tlsFolder, cluster, configuration, certificates, log };

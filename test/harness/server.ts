@@ -158,10 +158,13 @@ export class TestServer implements AsyncDisposable {
     const child = spawn(file, args, {
       env: { ...process.env, ...environment, ...extraEnvironment },
       // As a parent's child, which ends when the channel does: so none outlives this process, however that ends.
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     const stderr: string[] = [];
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => stderr.push(text));
+    // Its standard output stays empty: what it reports comes as a message.
+    for (const output of [child.stdout, child.stderr]) {
+      output?.setEncoding('utf8').on('data', (text: string) => stderr.push(text));
+    }
     const exit = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
     const ready = new Promise<ServerReport>((resolve) => {
       child.once('message', (message) => resolve(JSON.parse((message as ReadyMessage).greeting)));
@@ -187,7 +190,7 @@ export class TestServer implements AsyncDisposable {
     return Number(new URL(this.url).port);
   }
 
-  /** Log lines so far. */
+  /** Log lines so far, and whatever else it prints. */
   get stderr(): string {
     return this.#stderr.join('');
   }

@@ -87,7 +87,7 @@ async function serveUntil(
 /** Prints to stdout, or sends to the parent, which prints only the first start; later ones have a log line. */
 function announce(server: RunningServer, text: string): void {
   if (process.send === undefined) {
-    console.log(text);
+    process.stdout.write(`${text}\n`);
     notifyReady();
     return;
   }

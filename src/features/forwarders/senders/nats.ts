@@ -8,7 +8,6 @@ import {
   NatsConnectionImpl,
   setTransportFactory,
 } from '@nats-io/transport-node';
-import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
 import { deviceIdOf } from '../../../core/identity.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
@@ -16,6 +15,7 @@ import { recordJson } from '../../records/record-line.ts';
 import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
 import type { Forwarder, NatsDestination } from '../declaration/forwarder.ts';
 import { addressesOf, errorCode, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
+import { BoundedTransport, tooMuchReceivedCode } from './bounded-transport.ts';
 import { LinkedAbort } from './linked-abort.ts';
 import type { Outcome, Sender, SendOptions } from './sender.ts';
 
@@ -38,7 +38,7 @@ export class NatsSender implements Sender {
     const isNamed = !isAnyHostAllowed(forwardHosts);
     // As the library's own `connect` does, but restricted to the addresses resolved here.
     setTransportFactory({
-      factory: () => new NodeTransport(),
+      factory: () => new BoundedTransport(),
       dnsResolveFn: (host) => addressesOf(host, isNamed),
     });
   }
@@ -234,6 +234,7 @@ function reasonOf(error: unknown): string {
   }
   if (is(errors.PermissionViolationError))
     return 'NATS does not allow these credentials to publish to this subject.';
+  if (errorCode(error) === tooMuchReceivedCode) return 'NATS sends more than it is asked for.';
   if (is(errors.TimeoutError)) return 'NATS did not answer in time.';
   if (error instanceof JetStreamApiError) return `The stream rejected it (error ${error.code}).`;
   if (errorCode(error) === forbiddenAddressCode) return forbiddenAddressReason;

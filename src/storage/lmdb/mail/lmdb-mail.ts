@@ -13,7 +13,7 @@ import type { Tables } from '../layout/tables.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
 import { mailsOfBroadcast } from './broadcast-marks.ts';
 import { readDelayed } from './delayed-mail.ts';
-import { readPayload, readReceipt } from './read-dead-letters.ts';
+import { readWaitingPayload, readReceipt } from './read-dead-letters.ts';
 
 /** The mailboxes of a shard on LMDB: reads in place, on whatever thread asks. */
 export class LmdbMail extends ShardMail {
@@ -71,7 +71,7 @@ export class LmdbMail extends ShardMail {
 
   payload(device: DeviceKey, mailId: Uint8Array): Buffer | undefined {
     this.#environment.refresh();
-    return readPayload(this.#tables, device, mailId);
+    return readWaitingPayload(this.#tables, device, mailId);
   }
 
   ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Page<BroadcastMail> {

@@ -1,0 +1,46 @@
+import type { Socket } from 'node:net';
+import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
+
+/**
+ * Bytes that a NATS server may send: these, and half of what it was sent. It introduces itself in a few KB, and
+ * acknowledges each record in less than half of its message.
+ */
+const receivedBytesMax = 65_536;
+export const tooMuchReceivedCode = 'ERR_TOO_MUCH_RECEIVED';
+
+/**
+ * Connection to a NATS server that need not be one. The library reads whatever comes, on the main thread: an endless
+ * INFO is put together anew at each piece, and a message of any announced size is waited for.
+ */
+export class BoundedTransport extends NodeTransport {
+  override async dial(to: { hostname: string; port: number }): Promise<Socket> {
+    return bounded(await super.dial(to));
+  }
+
+  override async startTLS() {
+    return bounded(await super.startTLS());
+  }
+
+  override async tlsFirst(to: { hostname: string; port: number }) {
+    return bounded(await super.tlsFirst(to));
+  }
+
+  /** Destroys the socket also before the server has introduced itself, where the library leaves it open. */
+  override async close(error?: Error): Promise<void> {
+    if (this.connected) await super.close(error);
+    else this.discard();
+  }
+}
+
+/** Counts where the socket takes what it has read, for listeners come and go; destroys it beyond the bound. */
+function bounded<S extends Socket>(socket: S): S {
+  const push = socket.push.bind(socket);
+  socket.push = (chunk: unknown, encoding?: BufferEncoding) => {
+    if (socket.bytesRead <= receivedBytesMax + socket.bytesWritten / 2) return push(chunk, encoding);
+    socket.destroy(
+      Object.assign(new Error('NATS sent more than it was asked for.'), { code: tooMuchReceivedCode }),
+    );
+    return false;
+  };
+  return socket;
+}
