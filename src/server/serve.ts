@@ -1,6 +1,6 @@
 import { sleep } from '../core/async.ts';
-import { createLog, type Log } from '../core/telemetry/log.ts';
 import { muteLibraries } from '../core/telemetry/library-output.ts';
+import { createLog, type Log } from '../core/telemetry/log.ts';
 import { outliveRejections } from '../core/telemetry/rejections.ts';
 import { done, serverEvent } from '../features/audit/server-event.ts';
 import { DataFolder, tlsFolderIn } from '../storage/lmdb/environment/data-folder.ts';

@@ -55,6 +55,7 @@ export class FleetRelease {
       proceed();
       await registry.releaseFleet(fleetId);
       this.#looked.delete(fleetId);
+      this.#records.forget(fleetId);
       log.info({ fleet: fleetId }, 'id of a deleted fleet is free again');
     }
   }

@@ -6,6 +6,10 @@ import type { Shard } from '../../domain/shard.ts';
 const readMs = 4;
 const pauseMs = 10;
 
+interface ReadLog {
+  readonly log: Pick<Shard['log'], 'read'>;
+}
+
 /** A record of a fleet, or, behind the last shard, none. Everything before it has been read. */
 interface Place {
   shard: number;
@@ -17,16 +21,20 @@ interface Place {
  * such fleets together, up to the first record of each; from then on that one is looked at, until retention removes it.
  */
 export class LeftRecords {
-  readonly #shards: readonly Shard[];
+  readonly #shards: readonly ReadLog[];
   readonly #places = new Map<string, Place>();
 
-  constructor(shards: readonly Shard[]) {
+  constructor(shards: readonly ReadLog[]) {
     this.#shards = shards;
+  }
+
+  /** Called once the id of the fleet is free. */
+  forget(fleetId: string): void {
+    this.#places.delete(fleetId);
   }
 
   /** Those of the fleets that have none. `proceed` is called before each step, and throws to end it. */
   async without(fleetIds: readonly string[], proceed: () => void): Promise<string[]> {
-    for (const fleetId of this.#places.keys()) if (!fleetIds.includes(fleetId)) this.#places.delete(fleetId);
     const open = new Set<string>();
     for (const fleetId of fleetIds) {
       proceed();

@@ -3,8 +3,10 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { deviceKeyOf } from '../../../src/core/identity.ts';
 import { createLog } from '../../../src/core/telemetry/log.ts';
 import { Registry } from '../../../src/declarations/registry.ts';
+import type { Shard } from '../../../src/domain/shard.ts';
 import { registryTables } from '../../../src/maintenance/environments.ts';
 import { FleetRelease } from '../../../src/server/control-plane/fleet-release.ts';
+import { LeftRecords } from '../../../src/server/control-plane/left-records.ts';
 import { configWith } from '../../harness/config.ts';
 import { openEnvironment } from '../../harness/environment.ts';
 import { temporaryFolder } from '../../harness/temporary-folder.ts';
@@ -47,6 +49,23 @@ describe.each(engines)('the id of a deleted fleet on $name', (engine) => {
     expect(await look(registry)).toEqual([]);
     await registry.createFleet(fleet);
     expect(registry.has(fleetId)).toBe(true);
+  });
+
+  it('costs one reading of the logs, though such fleets are looked at in turns', async () => {
+    const record = { kind: 'datapoint', schema: 'reading', payload: payloadOf({ a: 1 }) } as const;
+    await store.shard.log.append({ device: namesake, ...record });
+    const read: number[] = [];
+    const log: Pick<Shard['log'], 'read'> = {
+      read: (position, ...more) => {
+        read.push(position);
+        return store.shard.log.read(position, ...more);
+      },
+    };
+    const left = new LeftRecords([{ log }]);
+    for (const id of ['GARDEN98', 'GARDEN99']) expect(await left.without([id], () => {})).toEqual([id]);
+    read.length = 0;
+    for (const id of ['GARDEN98', 'GARDEN99']) expect(await left.without([id], () => {})).toEqual([id]);
+    expect(read).toEqual([]);
   });
 
   it('is not given again while there is a record, a dead letter, or a device that came late', async () => {
