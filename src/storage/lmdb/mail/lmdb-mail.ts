@@ -13,7 +13,7 @@ import type { Tables } from '../layout/tables.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
 import { mailsOfBroadcast } from './broadcast-marks.ts';
 import { readDelayed } from './delayed-mail.ts';
-import { readWaitingPayload, readReceipt } from './read-dead-letters.ts';
+import { readReceipt, readWaitingPayload } from './read-dead-letters.ts';
 
 /** The mailboxes of a shard on LMDB: reads in place, on whatever thread asks. */
 export class LmdbMail extends ShardMail {

@@ -57,7 +57,11 @@ export function readReceipt(tables: Tables, device: DeviceKey, mailId: Uint8Arra
 }
 
 /** Reads the payload of a mail while it is queued or delayed. @throws Error for a damaged record. */
-export function readWaitingPayload(tables: Tables, device: DeviceKey, mailId: Uint8Array): Buffer | undefined {
+export function readWaitingPayload(
+  tables: Tables,
+  device: DeviceKey,
+  mailId: Uint8Array,
+): Buffer | undefined {
   const found = findQueued(tables, device, mailId);
   if (found !== undefined) return decodeMail(found.bytes).payload;
   const delayed = tables.delayed.getBinaryFast(keyOfDeviceMail(device, mailId));
