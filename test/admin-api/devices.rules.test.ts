@@ -309,7 +309,7 @@ describe('import and export', () => {
     expect(resumed.stdout).toContain('Created 1, updated 0, unchanged 0, skipped 0, refused 500.');
     const ndjson = await importLines(own, 'application/x-ndjson', '[]\n'.repeat(3_000));
     expect(ndjson).toHaveLength(1_001);
-    // Of a body that is far from its end.
+    // The body is far from its end.
     const long = await importLines(own, 'application/x-ndjson', '[]\n'.repeat(2_000_000));
     expect(long.at(-1)).toContain('import_ended');
     expect(long).toHaveLength(1_001);

@@ -3,7 +3,7 @@ import { type AttentionItem, attentionItem } from '../../contract/insight/attent
 /** Lists what needs attention of one feature in a fleet. */
 export type AttentionSource = (fleetId: string) => Promise<AttentionItem[]>;
 
-/** Lag of which a reader that works does not have so much. */
+/** Lag that a reader at work does not reach. */
 export const positionsBehindMax = 10_000;
 
 /** Says what a reader of the logs has lost. */

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 const info = 'INFO {"server_id":"x","version":"2.10.0","proto":1,"headers":true,"max_payload":1048576}\r\n';
-/** What the library may have read and the kernels on both sides hold, of more than is ever read. */
+/** Bound on what the library may have read and the kernels on both sides may hold. */
 const takenMax = 16 * 1024 * 1024;
 
 interface Ended {
