@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
 import { createFleet, type TestFleet } from '../../harness/device.ts';
 import { TestServer } from '../../harness/server.ts';
+import { pause } from '../../harness/vitals.ts';
 
 let server: TestServer;
 let fleet: TestFleet;

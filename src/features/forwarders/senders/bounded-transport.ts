@@ -9,6 +9,7 @@ import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
 const receivedBytesMax = 65_536;
 const answeredShare = 3 / 4;
 export const tooMuchReceivedCode = 'ERR_TOO_MUCH_RECEIVED';
+export const tooMuchReceivedReason = 'NATS sends more than it is asked for.';
 
 /**
  * Connection to a NATS server that need not be one. The library reads whatever comes, on the main thread: an endless
@@ -40,9 +41,7 @@ function bounded<S extends Socket>(socket: S): S {
   socket.push = (chunk: unknown, encoding?: BufferEncoding) => {
     if (socket.bytesRead <= receivedBytesMax + socket.bytesWritten * answeredShare)
       return push(chunk, encoding);
-    socket.destroy(
-      Object.assign(new Error('NATS sent more than it was asked for.'), { code: tooMuchReceivedCode }),
-    );
+    socket.destroy(Object.assign(new Error(tooMuchReceivedReason), { code: tooMuchReceivedCode }));
     return false;
   };
   return socket;
