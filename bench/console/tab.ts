@@ -52,7 +52,7 @@ export class ConsoleTab implements AsyncDisposable {
     expected: readonly Drawn[],
     screen = '',
   ): Promise<ConsoleTab> {
-    const { code } = await server.admin.request<{ code: string }>('POST', '/console-codes', { json: {} });
+    const { code } = await server.admin.requestAs<{ code: string }>('POST', '/console-codes', { json: {} });
     const context = await browser.newContext({ viewport });
     await context.addInitScript({ content: `${inPage}bench.expect(${JSON.stringify(expected)});` });
     const page = await context.newPage();

@@ -44,17 +44,17 @@ export class BenchAction {
     const action = new BenchAction(server, pathOf('fleets', fleet, 'actions', name));
     const on = [{ kind: 'message', schema }];
     const json = { source, language: 'javascript', on, enabled: false };
-    await server.admin.request('PUT', action.#path, { json });
+    await server.admin.requestAs('PUT', action.#path, { json });
     return action;
   }
 
   /** From now on; what was stored before is not for it. */
   async enable(): Promise<void> {
-    await this.#server.admin.request('PATCH', this.#path, { json: { enabled: true } });
+    await this.#server.admin.requestAs('PATCH', this.#path, { json: { enabled: true } });
   }
 
   async disable(): Promise<void> {
-    await this.#server.admin.request('PATCH', this.#path, { json: { enabled: false } });
+    await this.#server.admin.requestAs('PATCH', this.#path, { json: { enabled: false } });
   }
 
   /** Records that it is still to run for, and those whose mails are not in their mailboxes yet. */
@@ -63,7 +63,7 @@ export class BenchAction {
       behind,
       in_hand,
       dead_letters: deadLetters,
-    } = (await this.#server.admin.request('GET', this.#path)) as Status;
+    } = (await this.#server.admin.requestAs('GET', this.#path)) as Status;
     if (deadLetters > 0) throw new Error(`${deadLetters} runs of an action have failed`);
     return behind + in_hand;
   }

@@ -133,12 +133,12 @@ export class Fleetpost implements MailServer {
 
   /** Adds a fleet with the two schemas. */
   async addFleet(id: string): Promise<void> {
-    await this.admin.request('POST', '/fleets', { json: { fleet_id: id } });
+    await this.admin.requestAs('POST', '/fleets', { json: { fleet_id: id } });
     for (const [kind, name] of [
       ['datapoint', datapointSchema],
       ['message', messageSchema],
     ] as const) {
-      await this.admin.request('PUT', pathOf('fleets', id, 'schemas', kind, name), { json: payloadSchema });
+      await this.admin.requestAs('PUT', pathOf('fleets', id, 'schemas', kind, name), { json: payloadSchema });
     }
   }
 

@@ -71,7 +71,7 @@ async function startServer(actionThreads: number): Promise<Fleetpost> {
 
 /** Lanes that measure the cost of a message, whatever listens to it. */
 async function requestLanes(server: Fleetpost, requests: Requests, seconds: number): Promise<Lane[]> {
-  await server.admin.request('PUT', pathOf('fleets', fleetId, 'schemas', 'message', 'other'), {
+  await server.admin.requestAs('PUT', pathOf('fleets', fleetId, 'schemas', 'message', 'other'), {
     json: payloadSchema,
   });
   const lane = (workload: string, action?: BenchAction): Lane => ({
@@ -145,7 +145,7 @@ async function capacityLane(
 /** In the mailboxes of all devices. */
 async function mailsOf(server: Fleetpost): Promise<number> {
   const path = `${pathOf('fleets', fleetId, 'devices')}?limit=${devices}`;
-  const { items } = (await server.admin.request('GET', path)) as { items: { mailbox_size: number }[] };
+  const { items } = (await server.admin.requestAs('GET', path)) as { items: { mailbox_size: number }[] };
   return items.reduce((sum, { mailbox_size }) => sum + mailbox_size, 0);
 }
 

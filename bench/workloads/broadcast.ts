@@ -102,7 +102,7 @@ async function wholeBroadcast(server: Fleetpost, devices: number): Promise<Figur
 
 function put(server: Fleetpost): Promise<Broadcast> {
   const json = { name: 'update', payload: JSON.parse(payload) as unknown, to: { all: true } };
-  return server.admin.request<Broadcast>('POST', path, { json });
+  return server.admin.requestAs<Broadcast>('POST', path, { json });
 }
 
 /** Settles when it has ended, or is cancelled since it is no longer wanted. */
@@ -111,8 +111,8 @@ async function end(server: Fleetpost, sent: Broadcast, isUnwanted: () => boolean
   while (last.state === 'running') {
     await wait(askMs);
     last = isUnwanted()
-      ? await server.admin.request<Broadcast>('POST', `${path}/${last.broadcast_id}/cancel`)
-      : await server.admin.request<Broadcast>('GET', `${path}/${last.broadcast_id}`);
+      ? await server.admin.requestAs<Broadcast>('POST', `${path}/${last.broadcast_id}/cancel`)
+      : await server.admin.requestAs<Broadcast>('GET', `${path}/${last.broadcast_id}`);
   }
   return last;
 }

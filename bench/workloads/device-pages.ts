@@ -82,7 +82,7 @@ async function cursorsOf(server: Fleetpost): Promise<string[]> {
   const cursors: string[] = [];
   for (let next: string | null = ''; next !== null; ) {
     const search = new URLSearchParams({ limit: '500', after: next });
-    const page: { next: string | null } = await server.admin.request(
+    const page: { next: string | null } = await server.admin.requestAs(
       'GET',
       `/fleets/${fleetId}/devices?${search}`,
     );
@@ -116,7 +116,7 @@ async function pages(
     const search = new URLSearchParams({ limit: String(pageDevices), ...query({ name, cursor }) });
     if (next !== null) search.set('after', next);
     const startMs = performance.now();
-    const page: { next: string | null } = await server.admin.request(
+    const page: { next: string | null } = await server.admin.requestAs(
       'GET',
       `/fleets/${fleetId}/devices?${search}`,
     );

@@ -3,26 +3,18 @@ import { request as requestHttps } from 'node:https';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { ErrorDocument, ListDocument } from '../contract/document.ts';
+import type { AnswerAt, BodyAt, ItemAt, MethodOf, Path, QueryAt, Template } from '../contract/routes/path.ts';
 import { type FieldError, OperatorError } from '../core/errors.ts';
 import { type Fetch, fetchTrusting } from './trusting-fetch.ts';
 
-/** Query parameters of a list; one with several values is repeated. */
-export type ListFilter = Readonly<Record<string, string | readonly string[]>>;
+type Value = string | number | boolean;
+/** Query parameters. One with several values is repeated; an undefined one is left out. */
+export type Parameters = Readonly<Record<string, Value | readonly Value[] | undefined>>;
 
-/** The parameters that are defined. */
-export function definedOf(
-  parameters: Readonly<Record<string, string | number | readonly string[] | undefined>>,
-): ListFilter {
-  const defined = Object.entries(parameters).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, typeof value === 'number' ? String(value) : value]],
-  );
-  return Object.fromEntries(defined) as ListFilter;
-}
-
-export function queryOf(filter: ListFilter): URLSearchParams {
+export function queryOf(parameters: Parameters): URLSearchParams {
   const query = new URLSearchParams();
-  for (const [name, values] of Object.entries(filter)) {
-    for (const value of [values].flat()) query.append(name, value);
+  for (const [name, values] of Object.entries(parameters)) {
+    for (const value of [values].flat()) if (value !== undefined) query.append(name, String(value));
   }
   return query;
 }
@@ -42,8 +34,13 @@ export class RefusedError extends OperatorError {
   }
 }
 
-/** A value to send as JSON, or JSON text to send byte for byte. */
-export type Body = { json: unknown } | { bytes: Uint8Array };
+/** What a request has besides method and path: a value to send as JSON, or JSON text to send byte for byte. */
+export interface RequestParts<Document = unknown, Query = Parameters> {
+  query?: Query;
+  json?: Document;
+  bytes?: Uint8Array;
+  headers?: Readonly<Record<string, string>> | undefined;
+}
 
 const pageItemsMax = 1_000;
 
@@ -68,58 +65,94 @@ export class AdminClient {
     return this.#url;
   }
 
-  /** `T` is the documented response of the route; undefined for 204. */
-  async request<T>(method: string, path: string, body?: Body, extraHeaders?: Headers): Promise<T> {
-    const text = await this.requestText(method, path, body, extraHeaders);
+  /** Returns the documented answer of the route; undefined for 204. */
+  async request<M extends MethodOf<T>, T extends Template>(
+    method: M,
+    path: Path<T>,
+    parts?: RequestParts<BodyAt<M, T>, QueryAt<M, T>>,
+  ): Promise<AnswerAt<M, T>>;
+  async request(method: string, path: string, parts?: RequestParts): Promise<unknown> {
+    return this.requestAs(method, path, parts);
+  }
+
+  /** @deprecated Its path is not held against the contract. */
+  async requestAs<T>(method: string, path: string, parts?: RequestParts): Promise<T> {
+    const text = await this.requestText(method, path, parts);
     return (text === '' ? undefined : JSON.parse(text)) as T;
   }
 
   /** Returns the response text unchanged. */
-  async requestText(method: string, path: string, body?: Body, extraHeaders?: Headers): Promise<string> {
-    const response = await this.open(method, path, body, extraHeaders);
+  async requestText(method: string, path: string, parts?: RequestParts): Promise<string> {
+    const response = await this.open(method, path, parts);
     return response.text();
   }
 
   /** Lists up to `limit` items after `after`, over as many pages as needed. */
-  async list<T>(
+  async list<T extends Template>(
+    path: Path<T>,
+    part: { after?: string; limit: number },
+    query?: QueryAt<'GET', T>,
+    pageMax?: number,
+  ): Promise<ListDocument<ItemAt<T>>>;
+  async list(
     path: string,
     { after, limit }: { after?: string; limit: number },
-    filter: ListFilter = {},
+    query: Parameters = {},
     pageMax = pageItemsMax,
-  ): Promise<ListDocument<T>> {
-    const items: T[] = [];
+  ): Promise<ListDocument<unknown>> {
+    const items: unknown[] = [];
     let next: string | null = null;
-    for await (const page of this.pages<T>(path, filter, {
-      ...(after !== undefined && { after }),
-      limit,
-      pageMax,
-    })) {
+    const part = { ...(after !== undefined && { after }), limit, pageMax };
+    for await (const page of this.pagesAs<unknown>(path, query, part)) {
       items.push(...page.items);
       next = page.next;
     }
     return { items, next };
   }
 
-  /** Yields the pages of a list, up to `limit` items after `after`. */
-  async *pages<T>(
+  /** @deprecated Its path is not held against the contract. */
+  async listAs<T>(
     path: string,
-    filter: ListFilter = {},
+    part: { after?: string; limit: number },
+    query?: Parameters,
+    pageMax?: number,
+  ): Promise<ListDocument<T>> {
+    return this.list(path as never, part, query as never, pageMax);
+  }
+
+  /** Yields the pages of a list, up to `limit` items after `after`. */
+  pages<T extends Template>(
+    path: Path<T>,
+    query?: QueryAt<'GET', T>,
+    part?: { after?: string; limit?: number; pageMax?: number },
+  ): AsyncGenerator<ListDocument<ItemAt<T>>>;
+  async *pages(
+    path: string,
+    query: Parameters = {},
     {
       after,
       limit = Number.POSITIVE_INFINITY,
       pageMax = pageItemsMax,
     }: { after?: string; limit?: number; pageMax?: number } = {},
-  ): AsyncGenerator<ListDocument<T>> {
+  ): AsyncGenerator<ListDocument<unknown>> {
     let next: string | null = after ?? null;
     let count = 0;
     do {
-      const query = queryOf({ ...filter, limit: String(Math.min(limit - count, pageMax)) });
-      if (next !== null) query.set('after', next);
-      const page: ListDocument<T> = await this.request('GET', `${path}?${query}`);
+      const part = { limit: Math.min(limit - count, pageMax), ...(next !== null && { after: next }) };
+      const page: ListDocument<unknown> = await this.requestAs('GET', path, { query: { ...query, ...part } });
       count += page.items.length;
       next = page.next;
       yield page;
     } while (next !== null && count < limit);
+  }
+
+  /** @deprecated Its path is not held against the contract. */
+  pagesAs<T>(
+    path: string,
+    query?: Parameters,
+    part?: { after?: string; limit?: number; pageMax?: number },
+  ): AsyncGenerator<ListDocument<T>> {
+    return this.pages(path as never, query as never, part) as AsyncGenerator<ListDocument<T>>;
   }
 
   /**
@@ -145,16 +178,23 @@ export class AdminClient {
   }
 
   /** Returns a successful response whose body has not been read. `path` is relative to `/admin/v1`. */
-  async open(method: string, path: string, body?: Body, extraHeaders?: Headers): Promise<Response> {
-    const headers = new Headers(extraHeaders);
-    headers.set('Authorization', `Bearer ${this.#token}`);
-    if (body !== undefined) headers.set('Content-Type', 'application/json');
+  async open(
+    method: string,
+    path: string,
+    { query = {}, json, bytes, headers }: RequestParts = {},
+  ): Promise<Response> {
+    const text = queryOf(query).toString();
+    const body = json === undefined ? bytes : JSON.stringify(json);
     let response: Response;
     try {
-      response = await this.#fetch(`${this.#url}/admin/v1${path}`, {
+      response = await this.#fetch(`${this.#url}/admin/v1${path}${text && `?${text}`}`, {
         method,
-        headers,
-        ...(body !== undefined && { body: 'json' in body ? JSON.stringify(body.json) : body.bytes }),
+        headers: new Headers({
+          ...headers,
+          Authorization: `Bearer ${this.#token}`,
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        }),
+        ...(body !== undefined && { body }),
       });
     } catch (error) {
       throw unreachable(this.#url, error as Error);

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../core/errors.ts';
-import type { AdminClient, ListFilter } from './admin-client.ts';
+import type { AdminClient, Parameters } from './admin-client.ts';
 import { print, printable } from './output.ts';
 
 /** Options of a command that changes many things at once. */
@@ -83,13 +83,13 @@ export async function isConfirmed(
 export async function selectListed<T>(
   client: AdminClient,
   path: string,
-  filter: ListFilter,
+  filter: Parameters,
   nameOf: (item: T) => string,
   pageMax?: number,
 ): Promise<Selection> {
   let count = 0;
   const first: string[] = [];
-  for await (const { items } of client.pages<T>(path, filter, {
+  for await (const { items } of client.pagesAs<T>(path, filter, {
     ...(pageMax !== undefined && { pageMax }),
   })) {
     count += items.length;

@@ -128,8 +128,12 @@ export function withIdempotencyKey(command: Command): Command {
   );
 }
 
-export function idempotencyKeyHeaders({ idempotencyKey }: { idempotencyKey?: string }): Headers {
-  return new Headers(idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey });
+export function idempotencyKeyHeaders({
+  idempotencyKey,
+}: {
+  idempotencyKey?: string;
+}): Record<string, string> {
+  return idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey };
 }
 
 export interface ListOptions {

@@ -14,7 +14,7 @@ import { MailScreen } from './screens/mail/mail.tsx';
 import { NowScreen } from './screens/now/now.tsx';
 import { SendDrawer } from './screens/send/send.tsx';
 import { sendTo } from './screens/send/send-to.ts';
-import { call, token } from './server/client.ts';
+import { callAs, token } from './server/client.ts';
 import { useResource } from './server/resource.ts';
 import { isStarting } from './session/session.ts';
 import { Welcome } from './session/welcome.tsx';
@@ -52,7 +52,7 @@ export function Console() {
 
 function Session() {
   const fleets = useResource('fleets', (signal) =>
-    call<ListDocument<FleetDocument>>('GET', '/fleets', { query: { limit: 1_000 }, signal }),
+    callAs<ListDocument<FleetDocument>>('GET', '/fleets', { query: { limit: 1_000 }, signal }),
   );
   const parts = path.value;
   const [fleetId] = parts;

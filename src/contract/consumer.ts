@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { closedObject, closedPartial, nullable, time, timeText } from './document.ts';
+import { closedObject, closedPartial, listOf, nullable, pauseBody, time, timeText } from './document.ts';
 import { recordDocument, recordKind } from './record.ts';
+import { declareRoutes, noDocument } from './routes/route.ts';
 
 const filter = {
   kinds: Type.Array(recordKind, {
@@ -13,7 +14,7 @@ const filter = {
   }),
 };
 const enabled = Type.Boolean({ description: 'False: paused, so that no further batch is leased.' });
-export const consumerBody = closedPartial({
+const consumerBody = closedPartial({
   ...filter,
   lease_seconds: nullable('integer', {
     minimum: 1,
@@ -28,7 +29,7 @@ export const consumerBody = closedPartial({
 });
 export type ConsumerBody = Static<typeof consumerBody>;
 
-export const consumerDocument = Type.Object({
+const consumerDocument = Type.Object({
   name: Type.String(),
   created_at: time,
   ...filter,
@@ -54,7 +55,7 @@ export const consumerDocument = Type.Object({
 });
 export type ConsumerDocument = Static<typeof consumerDocument>;
 
-export const fetchBody = closedPartial({
+const fetchBody = closedPartial({
   max: Type.Integer({
     minimum: 1,
     maximum: 100_000,
@@ -67,15 +68,71 @@ export const fetchBody = closedPartial({
   }),
   worker: Type.String({ maxLength: 100, description: 'Name of the worker, shown with the consumer.' }),
 });
-export const batchDocument = Type.Object({
+const batchDocument = Type.Object({
   batch_id: nullable('string', { description: 'Null if there were no records.' }),
   shard: nullable('integer'),
   expires_at: nullable('string', { description: 'End of the lease; then the batch is redelivered.' }),
   records: Type.Array(recordDocument),
   paused: Type.Optional(Type.Boolean({ description: 'True if there are no records because it is paused.' })),
 });
-export const settleBatchBody = closedObject({ batch_id: Type.String({ maxLength: 64 }) });
-export const settledBatchDocument = Type.Object({
+const settleBatchBody = closedObject({ batch_id: Type.String({ maxLength: 64 }) });
+const settledBatchDocument = Type.Object({
   records: Type.Integer({ description: 'Number of records; 0 if the batch was acknowledged before.' }),
 });
-export type SettledBatchDocument = Static<typeof settledBatchDocument>;
+
+/** `/fleets/{fleet_id}/consumers`, each consumer by name, and its batches. */
+export const consumerRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/consumers': {
+    scope: 'read',
+    summary: 'List consumers',
+    answers: { 200: listOf(consumerDocument) },
+  },
+  'PUT /fleets/{fleet_id}/consumers/{name}': {
+    scope: 'admin',
+    summary: 'Create or change a consumer',
+    description: 'Creates a consumer, or changes its filter and lease. Absent settings stay as they are.',
+    body: consumerBody,
+    answers: { 200: consumerDocument, 201: consumerDocument },
+  },
+  'GET /fleets/{fleet_id}/consumers/{name}': {
+    scope: 'read',
+    summary: 'Show a consumer',
+    answers: { 200: consumerDocument },
+  },
+  'PATCH /fleets/{fleet_id}/consumers/{name}': {
+    scope: 'admin',
+    summary: 'Pause or resume a consumer',
+    description:
+      'A paused consumer keeps its cursors and leases no further batch: fetches wait as if there were no records. Leased batches can be acknowledged and released.',
+    body: pauseBody,
+    answers: { 200: consumerDocument },
+  },
+  'DELETE /fleets/{fleet_id}/consumers/{name}': {
+    scope: 'admin',
+    summary: 'Delete a consumer',
+    answers: { 204: noDocument },
+  },
+  'POST /fleets/{fleet_id}/consumers/{name}/fetch': {
+    scope: 'read',
+    summary: 'Fetch a batch of records',
+    description:
+      'Leases records of one shard until they are acknowledged, released, or the lease ends. In order per device.',
+    body: fetchBody,
+    answers: { 200: batchDocument },
+    hasOwnLimit: true,
+  },
+  'POST /fleets/{fleet_id}/consumers/{name}/acknowledge': {
+    scope: 'read',
+    summary: 'Acknowledge a batch',
+    description: 'Marks the records of a batch as done; answered once durable.',
+    body: settleBatchBody,
+    answers: { 200: settledBatchDocument },
+  },
+  'POST /fleets/{fleet_id}/consumers/{name}/release': {
+    scope: 'read',
+    summary: 'Release a batch',
+    description: 'Makes the records of a batch available again at once.',
+    body: settleBatchBody,
+    answers: { 200: settledBatchDocument },
+  },
+});

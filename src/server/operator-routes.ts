@@ -7,6 +7,7 @@ import { DeviceCounts } from '../admin-api/insight/device-counts.ts';
 import { addDiagnosisRoute } from '../admin-api/insight/diagnosis.ts';
 import { addRefusalRoute } from '../admin-api/insight/refusals.ts';
 import type { MetricSet } from '../admin-api/request/metric-set.ts';
+import { addRoutes } from '../admin-api/request/routes.ts';
 import { addDeadLetterRoutes } from '../admin-api/routes/dead-letters.ts';
 import { addDeviceChangeRoute } from '../admin-api/routes/device-changes.ts';
 import { addDeviceRoutes } from '../admin-api/routes/devices.ts';
@@ -19,8 +20,9 @@ import { addReceiptRoutes } from '../admin-api/routes/receipts.ts';
 import { addSchemaCheckRoute } from '../admin-api/routes/schema-check.ts';
 import { addSchemaRoutes } from '../admin-api/routes/schemas.ts';
 import { addServerRoute } from '../admin-api/server/about-server.ts';
-import type { AdminRoutes } from '../admin-api/server/server.ts';
+import type { RouteGroups } from '../admin-api/server/server.ts';
 import { addTopRoute } from '../admin-api/server/top.ts';
+import { consumerRoutes } from '../contract/consumer.ts';
 import { attentionToActions } from '../features/actions/attention.ts';
 import { addActionMetrics } from '../features/actions/metrics.ts';
 import { addActionRoutes } from '../features/actions/routes.ts';
@@ -34,7 +36,7 @@ import { addBroadcastRoutes } from '../features/broadcasts/routes.ts';
 import { addClaimTokenRoutes } from '../features/claiming/routes.ts';
 import { attentionToConsumers } from '../features/consumers/attention.ts';
 import { addConsumerMetrics } from '../features/consumers/metrics.ts';
-import { addConsumerRoutes } from '../features/consumers/routes.ts';
+import { consumerHandlers } from '../features/consumers/routes.ts';
 import { attentionToForwarders } from '../features/forwarders/attention.ts';
 import { addForwarderMetrics } from '../features/forwarders/metrics.ts';
 import { addForwarderRoutes } from '../features/forwarders/routes.ts';
@@ -44,7 +46,7 @@ import type { OperatorParts } from './operator-parts.ts';
 import { addTraceMetrics } from './trace-export.ts';
 
 /** Lists the routes of the admin API, each group with the parts that it uses. Their order is that of the OpenAPI document. */
-export function operatorRoutes(parts: OperatorParts): AdminRoutes {
+export function operatorRoutes(parts: OperatorParts): RouteGroups {
   const { actionWork, config, consumers, forwarderWork, shards } = parts;
   const counts = new DeviceCounts(shards.all);
   const sources = [
@@ -79,7 +81,7 @@ export function operatorRoutes(parts: OperatorParts): AdminRoutes {
       (app) => addForwarderRoutes(app, parts),
       (app) => addRecordRoutes(app, parts),
       (app) => addSeriesRoute(app, parts),
-      (app) => addConsumerRoutes(app, parts),
+      (app) => addRoutes(app, consumerRoutes, consumerHandlers(parts)),
       (app) => addBroadcastRoutes(app, parts),
       (app) => addSchemaCheckRoute(app, parts),
     ],

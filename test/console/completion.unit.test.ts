@@ -20,12 +20,13 @@ const climate = {
 /** Completions offered at the `|` of a source. */
 function offered(source: string, payloads: readonly unknown[] = [climate]): string[] {
   const pos = source.indexOf('|');
-  const state = EditorState.create({
+  const made = EditorState.create({
     doc: source.replace('|', ''),
     extensions: javascript({ typescript: true }),
   });
-  // A state is made with what is parsed within 20 ms; an editor parses the rest meanwhile.
-  ensureSyntaxTree(state, state.doc.length, 10_000);
+  // A state is made with what is parsed within 20 ms, and the next one has the rest, as in an editor.
+  ensureSyntaxTree(made, made.doc.length, 10_000);
+  const { state } = made.update({});
   const complete = completeAction(api, () => ({ payloads, mailNames: ['set_fan'] }), String);
   return (complete(new CompletionContext(state, pos, false))?.options ?? []).map(({ label }) => label);
 }

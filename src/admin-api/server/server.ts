@@ -50,7 +50,7 @@ export interface SharedByRoutes {
 export type AddRoutes = (app: AdminApp, shared: SharedByRoutes) => void;
 
 /** The routes that require a token, by the kind of their bodies, in the order in which they are described. */
-export interface AdminRoutes {
+export interface RouteGroups {
   documents: readonly AddRoutes[];
   imports: readonly AddRoutes[];
   bytes: readonly AddRoutes[];
@@ -70,7 +70,7 @@ export interface AdminServerOptions extends Bearers {
   consoleFiles: ConsoleFiles | undefined;
   consoleCodes: ConsoleCodes;
   log: Log;
-  routes: AdminRoutes;
+  routes: RouteGroups;
   figures: ServerFigures;
   /** Add the metrics of features. */
   metrics: readonly ((set: MetricSet) => void)[];

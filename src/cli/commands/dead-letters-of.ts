@@ -42,7 +42,7 @@ export function addDeadLetterCommandsOf<Letter, Shown extends object>(
     const client = connect(options);
     const path = url(options, name, 'dead-letters', ...(id === undefined ? [] : [String(id)]));
     if (id === undefined) {
-      const letters = await client.list<Letter>(path, options, {}, pageMax);
+      const letters = await client.listAs<Letter>(path, options, {}, pageMax);
       const shown = { ...letters, items: letters.items.map((letter) => shownOf(letter, true)) };
       print(options, letters, listText(shown, columns, 'There are no dead letters.'));
       return;
@@ -75,11 +75,11 @@ export function addDeadLetterCommandsOf<Letter, Shown extends object>(
     );
   };
   onLetters('replay', 'replay dead letters', async (path, options) => {
-    const answer = await connect(options).request<ReplayedDocument>('POST', `${path}/replay`);
+    const answer = await connect(options).requestAs<ReplayedDocument>('POST', `${path}/replay`);
     print(options, answer, `Replaying ${answer.replayed} dead letters.`);
   });
   onLetters('drop', 'drop dead letters', async (path, options) => {
-    const answer = await connect(options).request<DroppedDocument>('DELETE', path);
+    const answer = await connect(options).requestAs<DroppedDocument>('DELETE', path);
     print(options, answer, `Dropped ${answer.dropped} dead letters.`);
   });
 }

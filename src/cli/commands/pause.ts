@@ -17,7 +17,7 @@ export function addPauseCommands(group: Command, { of, meanwhile, url }: Pausabl
     const description = enabled ? `resume ${of}` : `pause ${of}; ${meanwhile}`;
     fleetCommand(group, `${enabled ? 'resume' : 'pause'} <name>`, description).action(
       async (name: string, options: FleetOptions) => {
-        const reader = await connect(options).request<{ name: string; enabled: boolean }>(
+        const reader = await connect(options).requestAs<{ name: string; enabled: boolean }>(
           'PATCH',
           url(options, name),
           { json: { enabled } },

@@ -2,7 +2,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { AttentionDocument } from '../../contract/insight/attention.ts';
 import { path } from '../page/router.ts';
-import { call } from '../server/client.ts';
+import { callAs } from '../server/client.ts';
 import { type Resource, useResource } from '../server/resource.ts';
 
 /** Interval on the screen that lists it; other screens only show one number of it, in the navigation. */
@@ -18,7 +18,7 @@ export function useAttention(fleetId: string): Resource<AttentionDocument> {
   const isListed = path.value[1] === undefined;
   return useResource(
     address,
-    (signal) => call<AttentionDocument>('GET', address, { signal }),
+    (signal) => callAs<AttentionDocument>('GET', address, { signal }),
     isListed ? listedEverySeconds : elsewhereEverySeconds,
   );
 }

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import type { ErrorDocument } from '../../contract/document.ts';
+import type { AnswerAt, BodyAt, MethodOf, Path, QueryAt, Template } from '../../contract/routes/path.ts';
 import { adjustClock } from './clock.ts';
 import { parseExactly } from './exact-json.ts';
 
@@ -29,10 +30,10 @@ export class CallError extends Error {
 
 export type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
 
-export interface RequestOptions {
-  query?: Query;
+export interface RequestOptions<Parameters = Query, Document = unknown> {
+  query?: Parameters;
   /** Sent as JSON; a text or a file as it is. */
-  body?: unknown;
+  body?: Document | string | Blob;
   contentType?: string;
   headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
@@ -90,7 +91,17 @@ async function failureOf(response: Response): Promise<CallError> {
 const timedOut = 'timed out';
 
 /** Sends a request and returns its document, numbers in payloads as they were written. @throws CallError. */
-export async function call<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+export async function call<M extends MethodOf<T>, T extends Template>(
+  method: M,
+  path: Path<T>,
+  options?: RequestOptions<QueryAt<M, T>, BodyAt<M, T>>,
+): Promise<AnswerAt<M, T>>;
+export async function call(method: string, path: string, options: RequestOptions = {}): Promise<unknown> {
+  return callAs(method, path, options);
+}
+
+/** @deprecated Its path is not held against the contract. */
+export async function callAs<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(timedOut), timeoutMs);
   const signals = [controller.signal, ...(options.signal ? [options.signal] : [])];

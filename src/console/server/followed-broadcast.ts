@@ -1,5 +1,5 @@
 import type { BroadcastDocument } from '../../contract/broadcast.ts';
-import { call } from './client.ts';
+import { callAs } from './client.ts';
 import { type Resource, useResource } from './resource.ts';
 
 const everySeconds = 1;
@@ -13,7 +13,7 @@ export function isBroadcastEnded({ ended_at }: BroadcastDocument): boolean {
 export function useBroadcast(path: string): Resource<BroadcastDocument> {
   return useResource(
     path,
-    (signal) => call<BroadcastDocument>('GET', path, { signal }),
+    (signal) => callAs<BroadcastDocument>('GET', path, { signal }),
     everySeconds,
     isBroadcastEnded,
   );

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { CallError } from './client.ts';
+import type { AnswerAt, Path, QueryAt, Template } from '../../contract/routes/path.ts';
+import { apiUrl, CallError, callAs } from './client.ts';
 
 /** A document of the server as a screen has it. */
 export interface Resource<T> {
@@ -49,6 +50,21 @@ export function useResource<T>(
     failingSinceMs: current.failingSinceMs,
     refresh: () => again.current(),
   };
+}
+
+/** Reads the document of a path, whose key is its address. Undefined: there is nothing to read. */
+export function useDocument<T extends Template>(
+  path: Path<T> | undefined,
+  everySeconds?: number,
+  query?: QueryAt<'GET', T>,
+  isEnded?: (value: AnswerAt<'GET', T>) => boolean,
+): Resource<AnswerAt<'GET', T>> {
+  return useResource(
+    path && apiUrl(path, query),
+    (signal) => callAs('GET', path as Path<T>, { ...(query && { query }), signal }),
+    everySeconds,
+    isEnded,
+  );
 }
 
 type Update<T> = (change: (before: State<T>) => State<T>) => void;

@@ -3,7 +3,7 @@ import type { ConsoleSessionDocument } from '../../contract/access/login.ts';
 import type { SelfDocument } from '../../contract/access/token.ts';
 import type { Scope } from '../../core/scope.ts';
 import { go, href } from '../page/router.ts';
-import { CallError, call, endSession, token } from '../server/client.ts';
+import { CallError, callAs, endSession, token } from '../server/client.ts';
 
 const kept = 'fleetpost.session';
 
@@ -37,7 +37,7 @@ export async function startSession(): Promise<void> {
     if (code !== null) await logIn(code);
     else {
       token.value = sessionStorage.getItem(kept) ?? undefined;
-      if (token.value !== undefined) self.value = await call<SelfDocument>('GET', '/self');
+      if (token.value !== undefined) self.value = await callAs<SelfDocument>('GET', '/self');
     }
   } catch (error) {
     // A server that does not answer now may do so later: the session is kept for that.
@@ -49,7 +49,7 @@ export async function startSession(): Promise<void> {
 /** Trades a login code for the session of this tab. @throws CallError. */
 export async function logIn(code: string): Promise<void> {
   const request = { body: { code } };
-  const made = await call<ConsoleSessionDocument>('POST', '/console-sessions', request);
+  const made = await callAs<ConsoleSessionDocument>('POST', '/console-sessions', request);
   const { token: secret, ...session } = made;
   sessionStorage.setItem(kept, secret);
   // The same as `/self` would answer: the first screen need not wait for that too.
@@ -61,7 +61,7 @@ export async function logIn(code: string): Promise<void> {
 export async function logOut(): Promise<void> {
   let outcome = 'You have logged out.';
   try {
-    await call('DELETE', '/self');
+    await callAs('DELETE', '/self');
   } catch (error) {
     // 401: it had ended.
     if (!(error instanceof CallError && error.status === 401)) {

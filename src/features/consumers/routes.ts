@@ -1,18 +1,6 @@
-import { Type } from 'typebox';
-import type { AdminApp, Handler } from '../../admin-api/request/context.ts';
-import { routesOf } from '../../admin-api/request/route.ts';
+import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
 import { parseTime, timeTextOf } from '../../admin-api/request/times.ts';
-import {
-  batchDocument,
-  type ConsumerBody,
-  type ConsumerDocument,
-  consumerBody,
-  consumerDocument,
-  fetchBody,
-  settleBatchBody,
-  settledBatchDocument,
-} from '../../contract/consumer.ts';
-import { errorAnswers, fleetPath, listOf, namedPath, pauseBody } from '../../contract/document.ts';
+import type { ConsumerBody, ConsumerDocument, consumerRoutes } from '../../contract/consumer.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
@@ -24,16 +12,13 @@ import {
   consumerNamePattern,
 } from './service.ts';
 
-interface Needs {
+interface Parts {
   consumers: ConsumerService;
   registry: Registry;
 }
 
 const noBatch = { batch_id: null, shard: null, expires_at: null, records: [] };
 const noBatchPaused = { ...noBatch, paused: true };
-/** Documents the shape of the bytes from `describeBatch`. */
-const fetchedBatch = Type.Unsafe<Buffer | typeof noBatch>(batchDocument);
-
 function describe(status: ConsumerStatus): ConsumerDocument {
   const { shards } = status;
   return {
@@ -93,29 +78,10 @@ function startOf(text: string | undefined): ConsumerStart {
   return parseTime('start', text) ?? 'earliest';
 }
 
-const listing = {
-  summary: 'List consumers',
-  params: fleetPath,
-  response: { 200: listOf(consumerDocument), ...errorAnswers },
-};
-
-const listConsumers =
-  ({ registry, consumers }: Needs): Handler<typeof listing> =>
-  async ({ params }) => {
-    const { fleet } = registry.fleet(params.fleet_id);
-    return { items: (await consumers.list(fleet.fleetId)).map(describe), next: null };
-  };
-
-const declaring = {
-  summary: 'Create or change a consumer',
-  description: 'Creates a consumer, or changes its filter and lease. Absent settings stay as they are.',
-  params: namedPath,
-  body: consumerBody,
-  response: { 200: consumerDocument, 201: consumerDocument, ...errorAnswers },
-};
+type Routes = typeof consumerRoutes;
 
 const declareConsumer =
-  ({ registry, consumers }: Needs): Handler<typeof declaring> =>
+  ({ registry, consumers }: Parts): HandlerOf<Routes, 'PUT /fleets/{fleet_id}/consumers/{name}'> =>
   async ({ params: { fleet_id, name }, body }, reply) => {
     const { fleet } = registry.fleet(fleet_id);
     if (!consumerNamePattern.test(name)) {
@@ -126,61 +92,8 @@ const declareConsumer =
     return describe(status);
   };
 
-const showing = {
-  summary: 'Show a consumer',
-  params: namedPath,
-  response: { 200: consumerDocument, ...errorAnswers },
-};
-
-const showConsumer =
-  ({ registry, consumers }: Needs): Handler<typeof showing> =>
-  async ({ params }) => {
-    const { fleet } = registry.fleet(params.fleet_id);
-    return describe(await consumers.get(fleet.fleetId, params.name));
-  };
-
-const changing = {
-  summary: 'Pause or resume a consumer',
-  description:
-    'A paused consumer keeps its cursors and leases no further batch: fetches wait as if there were no records. Leased batches can be acknowledged and released.',
-  params: namedPath,
-  body: pauseBody,
-  response: { 200: consumerDocument, ...errorAnswers },
-};
-
-const changeConsumer =
-  ({ registry, consumers }: Needs): Handler<typeof changing> =>
-  async ({ params, body: { enabled }, audited }) => {
-    audited.about = { enabled: String(enabled) };
-    const { fleet } = registry.fleet(params.fleet_id);
-    return describe(await consumers.change(fleet.fleetId, params.name, { enabled }));
-  };
-
-const deletion = {
-  summary: 'Delete a consumer',
-  params: namedPath,
-  response: { 204: Type.Null(), ...errorAnswers },
-};
-
-const deleteConsumer =
-  ({ registry, consumers }: Needs): Handler<typeof deletion> =>
-  async ({ params }, reply) => {
-    const { fleet } = registry.fleet(params.fleet_id);
-    await consumers.delete(fleet.fleetId, params.name);
-    return reply.code(204).send(null);
-  };
-
-const fetching = {
-  summary: 'Fetch a batch of records',
-  description:
-    'Leases records of one shard until they are acknowledged, released, or the lease ends. In order per device.',
-  params: namedPath,
-  body: fetchBody,
-  response: { 200: fetchedBatch, ...errorAnswers },
-};
-
 const fetchBatch =
-  ({ registry, consumers }: Needs): Handler<typeof fetching> =>
+  ({ registry, consumers }: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/consumers/{name}/fetch'> =>
   async ({ params, body }, reply) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { max = 100, wait_seconds = 0, worker = '' } = body;
@@ -201,53 +114,32 @@ const fetchBatch =
     return reply.type('application/json').send(describeBatch(batch));
   };
 
-const acknowledging = {
-  summary: 'Acknowledge a batch',
-  description: 'Marks the records of a batch as done; answered once durable.',
-  params: namedPath,
-  body: settleBatchBody,
-  response: { 200: settledBatchDocument, ...errorAnswers },
-};
-
-const acknowledgeBatch =
-  ({ registry, consumers }: Needs): Handler<typeof acknowledging> =>
-  async ({ params, body }) => {
-    const { fleet } = registry.fleet(params.fleet_id);
-    return { records: await consumers.acknowledge(fleet.fleetId, params.name, body.batch_id) };
+/** Handles `/fleets/{fleet_id}/consumers`, each consumer by name, and its batches. */
+export function consumerHandlers(parts: Parts): Handlers<Routes> {
+  const { registry, consumers } = parts;
+  const fleetOf = (params: { fleet_id: string }): string => registry.fleet(params.fleet_id).fleet.fleetId;
+  return {
+    'GET /fleets/{fleet_id}/consumers': async ({ params }) => ({
+      items: (await consumers.list(fleetOf(params))).map(describe),
+      next: null,
+    }),
+    'PUT /fleets/{fleet_id}/consumers/{name}': declareConsumer(parts),
+    'GET /fleets/{fleet_id}/consumers/{name}': async ({ params }) =>
+      describe(await consumers.get(fleetOf(params), params.name)),
+    'PATCH /fleets/{fleet_id}/consumers/{name}': async ({ params, body: { enabled }, audited }) => {
+      audited.about = { enabled: String(enabled) };
+      return describe(await consumers.change(fleetOf(params), params.name, { enabled }));
+    },
+    'DELETE /fleets/{fleet_id}/consumers/{name}': async ({ params }, reply) => {
+      await consumers.delete(fleetOf(params), params.name);
+      return reply.code(204).send(null);
+    },
+    'POST /fleets/{fleet_id}/consumers/{name}/fetch': fetchBatch(parts),
+    'POST /fleets/{fleet_id}/consumers/{name}/acknowledge': async ({ params, body }) => ({
+      records: await consumers.acknowledge(fleetOf(params), params.name, body.batch_id),
+    }),
+    'POST /fleets/{fleet_id}/consumers/{name}/release': async ({ params, body }) => ({
+      records: await consumers.release(fleetOf(params), params.name, body.batch_id),
+    }),
   };
-
-const releasing = {
-  summary: 'Release a batch',
-  description: 'Makes the records of a batch available again at once.',
-  params: namedPath,
-  body: settleBatchBody,
-  response: { 200: settledBatchDocument, ...errorAnswers },
-};
-
-const releaseBatch =
-  ({ registry, consumers }: Needs): Handler<typeof releasing> =>
-  async ({ params, body }) => {
-    const { fleet } = registry.fleet(params.fleet_id);
-    return { records: await consumers.release(fleet.fleetId, params.name, body.batch_id) };
-  };
-
-/** `/fleets/{fleet_id}/consumers`, each consumer by name, and its batches. */
-export function addConsumerRoutes(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  route('GET', '/fleets/:fleet_id/consumers', 'read', listing, listConsumers(context));
-  route('PUT', '/fleets/:fleet_id/consumers/:name', 'admin', declaring, declareConsumer(context));
-  route('GET', '/fleets/:fleet_id/consumers/:name', 'read', showing, showConsumer(context));
-  route('PATCH', '/fleets/:fleet_id/consumers/:name', 'admin', changing, changeConsumer(context));
-  route('DELETE', '/fleets/:fleet_id/consumers/:name', 'admin', deletion, deleteConsumer(context));
-  route('POST', '/fleets/:fleet_id/consumers/:name/fetch', 'read', fetching, fetchBatch(context), {
-    hasOwnLimit: true,
-  });
-  route(
-    'POST',
-    '/fleets/:fleet_id/consumers/:name/acknowledge',
-    'read',
-    acknowledging,
-    acknowledgeBatch(context),
-  );
-  route('POST', '/fleets/:fleet_id/consumers/:name/release', 'read', releasing, releaseBatch(context));
 }

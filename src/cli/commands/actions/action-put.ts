@@ -69,7 +69,7 @@ async function put(name: string, file: string, options: PutOptions): Promise<voi
   };
   const path = actionUrl(options, name);
   const deployed = await connect(options)
-    .request<DeployedActionDocument>('PUT', path, { json })
+    .requestAs<DeployedActionDocument>('PUT', path, { json })
     .catch((error: unknown) => {
       throw withPlaces(error, file);
     });
@@ -107,7 +107,7 @@ async function test(name: string, recordFile: string, options: TestOptions): Pro
         : { ...(await readCode(options.file)), on: options.on?.map(triggerOf) },
   };
   const path = actionUrl(options, name, 'test');
-  const trial = await connect(options).request<TrialDocument>('POST', path, { json });
+  const trial = await connect(options).requestAs<TrialDocument>('POST', path, { json });
   if (trial.error !== null || trial.reason !== null) process.exitCode = 1;
   print(options, trial, trialText(trial));
 }

@@ -7,7 +7,7 @@ import type {
 } from '../../../contract/action-run.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { sleep } from '../../../core/async.ts';
-import { type AdminClient, definedOf, type ListFilter, queryOf } from '../../admin-client.ts';
+import type { AdminClient, Parameters } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import {
   type FleetOptions,
@@ -60,7 +60,7 @@ async function listRuns(
   if (run !== undefined) return showRun(name, run, options);
   const { device, outcome, search: text } = options;
   const path = actionUrl(options, name, 'runs');
-  const runs = await connect(options).list<RunDocument>(path, options, definedOf({ device, outcome, text }));
+  const runs = await connect(options).listAs<RunDocument>(path, options, { device, outcome, text });
   const columns = [
     'run',
     'ended_at',
@@ -85,9 +85,9 @@ async function listLogs(name: string, options: LogOptions): Promise<void> {
   const { device, run, search: text } = options;
   const client = connect(options);
   const path = actionUrl(options, name, 'logs');
-  const wanted = definedOf({ device, run, text });
+  const wanted = { device, run, text };
   if (options.follow) return follow(client, path, wanted, options);
-  const lines = await client.list<LogLineDocument>(path, options, wanted);
+  const lines = await client.listAs<LogLineDocument>(path, options, wanted);
   const more = lines.next === null ? [] : [`There are more: continue with --after ${lines.next}`];
   const shown = lines.items.length === 0 ? ['No log lines found.'] : lines.items.map(lineText);
   print(options, lines, [...shown, ...more].join('\n'));
@@ -97,10 +97,10 @@ async function listLogs(name: string, options: LogOptions): Promise<void> {
 async function follow(
   client: AdminClient,
   path: string,
-  wanted: ListFilter,
+  wanted: Parameters,
   options: LogOptions,
 ): Promise<void> {
-  const newest = await client.request<ListDocument<LogLineDocument>>('GET', `${path}?limit=1`);
+  const newest = await client.requestAs<ListDocument<LogLineDocument>>('GET', `${path}?limit=1`);
   for (let last = newest.items[0]?.line ?? 0; ; await sleep(followIntervalMs)) {
     const lines = await linesSince(last, client, path, wanted);
     for (const line of lines) print(options, line, lineText(line));
@@ -113,14 +113,13 @@ async function linesSince(
   last: number,
   client: AdminClient,
   path: string,
-  wanted: ListFilter,
+  wanted: Parameters,
 ): Promise<LogLineDocument[]> {
   const found: LogLineDocument[] = [];
   let next: string | null = null;
   do {
-    const query = queryOf({ ...wanted, limit: String(pageItemsMax) });
-    if (next !== null) query.set('after', next);
-    const page: ListDocument<LogLineDocument> = await client.request('GET', `${path}?${query}`);
+    const query = { ...wanted, limit: pageItemsMax, ...(next !== null && { after: next }) };
+    const page: ListDocument<LogLineDocument> = await client.requestAs('GET', path, { query });
     found.push(...page.items.filter(({ line }) => line > last));
     next = page.next;
   } while (next !== null && Number(next) > last);

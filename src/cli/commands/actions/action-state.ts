@@ -26,20 +26,20 @@ function parsedValue(text: string): unknown {
 
 async function listState(name: string, options: FleetOptions & ListOptions): Promise<void> {
   const path = actionUrl(options, name, 'state');
-  const entries = await connect(options).list<StateEntryDocument>(path, options);
+  const entries = await connect(options).listAs<StateEntryDocument>(path, options);
   const items = entries.items.map((entry) => ({ ...entry, value: valueText(entry) }));
   print(options, entries, listText({ ...entries, items }, ['key', 'value'], 'The state is empty.'));
 }
 
 async function showKey(name: string, key: string, options: FleetOptions): Promise<void> {
-  const entry = await connect(options).request<StateEntryDocument>('GET', keyUrl(options, name, key));
+  const entry = await connect(options).requestAs<StateEntryDocument>('GET', keyUrl(options, name, key));
   print(options, entry, valueText(entry));
 }
 
 async function setKey(name: string, key: string, text: string, options: FleetOptions): Promise<void> {
   const json = { value: parsedValue(text) };
   const path = keyUrl(options, name, key);
-  const entry = await connect(options).request<StateEntryDocument>('PUT', path, { json });
+  const entry = await connect(options).requestAs<StateEntryDocument>('PUT', path, { json });
   print(options, entry, printable(`${entry.key} is set to ${valueText(entry)}.`));
 }
 
@@ -53,7 +53,7 @@ async function deleteState(
     throw new OperatorError('Name one key, or all of them by --all.');
   }
   const path = key === undefined ? actionUrl(options, name, 'state') : keyUrl(options, name, key);
-  const answer = await connect(options).request<DeletedKeysDocument>('DELETE', path);
+  const answer = await connect(options).requestAs<DeletedKeysDocument>('DELETE', path);
   print(options, answer, `Deleted ${answer.deleted} ${answer.deleted === 1 ? 'key' : 'keys'}.`);
 }
 

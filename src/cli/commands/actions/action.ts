@@ -20,7 +20,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   const client = connect(options);
   let number = options.version;
   if (number === undefined) {
-    const action = await client.request<ActionDocument>('GET', actionUrl(options, name));
+    const action = await client.requestAs<ActionDocument>('GET', actionUrl(options, name));
     if (!options.source) {
       const versions = action.versions.map(({ version }) => version);
       const lastError = reasonText(action.last_error);
@@ -31,7 +31,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     number = action.version;
   }
   const path = actionUrl(options, name, 'versions', String(number));
-  const version = await client.request<ActionVersionDocument>('GET', path);
+  const version = await client.requestAs<ActionVersionDocument>('GET', path);
   const { source, ...rest } = version;
   if (options.source && !options.json) printRaw(options, source.replace(/\n$/, ''));
   else print(options, version, fields({ ...rest, on: rest.on.map(triggerText) }));
@@ -55,7 +55,7 @@ const columns = [
 
 async function list(options: FleetOptions): Promise<void> {
   const path = pathOf('fleets', options.fleet, 'actions');
-  const actions = await connect(options).request<ListDocument<ActionDocument>>('GET', path);
+  const actions = await connect(options).requestAs<ListDocument<ActionDocument>>('GET', path);
   const items = actions.items.map((action) => ({
     ...action,
     on: action.on.map(triggerText),
@@ -81,7 +81,7 @@ export function addActionCommands(program: Command): void {
 
   fleetCommand(group, 'delete <name>', 'delete an action with its versions, state, runs and log').action(
     async (name: string, options: FleetOptions) => {
-      await connect(options).request('DELETE', actionUrl(options, name));
+      await connect(options).requestAs('DELETE', actionUrl(options, name));
       print(options, { ok: true }, 'Action deleted.');
     },
   );
@@ -93,7 +93,7 @@ export function addActionCommands(program: Command): void {
     fleetCommand(group, `${enabled ? 'enable' : 'disable'} <name>`, description).action(
       async (name: string, options: FleetOptions) => {
         const path = actionUrl(options, name);
-        const action = await connect(options).request<ActionDocument>('PATCH', path, { json: { enabled } });
+        const action = await connect(options).requestAs<ActionDocument>('PATCH', path, { json: { enabled } });
         print(options, action, `${action.name} is ${action.enabled ? 'enabled' : 'disabled'}.`);
       },
     );
@@ -103,7 +103,7 @@ export function addActionCommands(program: Command): void {
     .argument('<version>', 'its number', integerOption(1, 4_294_967_295))
     .action(async (name: string, version: number, options: FleetOptions) => {
       const path = actionUrl(options, name, 'rollback');
-      const action = await connect(options).request<ActionDocument>('POST', path, { json: { version } });
+      const action = await connect(options).requestAs<ActionDocument>('POST', path, { json: { version } });
       print(options, action, `Rolled ${action.name} back to version ${action.version}.`);
     });
 

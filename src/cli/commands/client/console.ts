@@ -26,7 +26,7 @@ export function addConsoleCommand(program: Command): void {
         place.set('fleet', options.fleet ?? defaultFleet(command));
         place.set('device', deviceIdOption(device));
       } else if (options.fleet !== undefined) place.set('fleet', options.fleet);
-      const { code, expires_at } = await client.request<ConsoleCodeDocument>('POST', '/console-codes', {
+      const { code, expires_at } = await client.requestAs<ConsoleCodeDocument>('POST', '/console-codes', {
         json: {},
       });
       const fragment = new URLSearchParams([['code', code], ...place]);

@@ -74,7 +74,7 @@ async function changeAll(
   const fleet = pathOf('fleets', options.fleet);
   const bar = progressBar('Devices {value} of at most {total}', options);
   if (bar !== undefined) {
-    const { devices } = await client.request<FleetCountsDocument>('GET', `${fleet}/counts`);
+    const { devices } = await client.requestAs<FleetCountsDocument>('GET', `${fleet}/counts`);
     bar.start(devices, 0);
   }
   const sum: Omit<ChangedDevicesDocument, 'next'> = { changed: 0, unchanged: 0, refused: [] };
@@ -84,7 +84,7 @@ async function changeAll(
       do {
         const json = { select, change, ...(after && { after }) };
         const path = `${fleet}/devices:change`;
-        const answer: ChangedDevicesDocument = await client.request('POST', path, { json });
+        const answer: ChangedDevicesDocument = await client.requestAs('POST', path, { json });
         sum.changed += answer.changed;
         sum.unchanged += answer.unchanged;
         sum.refused.push(...answer.refused);

@@ -22,7 +22,7 @@ async function idsOf(client: AdminClient, { device, ...options }: DeleteOptions)
   if (device !== undefined) return device;
   const ids: string[] = [];
   const path = pathOf('fleets', options.fleet, 'devices');
-  for await (const { items } of client.pages<DeviceDocument>(path, filterQuery(options))) {
+  for await (const { items } of client.pagesAs<DeviceDocument>(path, filterQuery(options))) {
     for (const { device_id } of items) ids.push(device_id);
   }
   return ids;
@@ -40,7 +40,7 @@ async function deleteAll(
     for (let id = ids[next]; id !== undefined; id = ids[next]) {
       next += 1;
       try {
-        await client.request('DELETE', pathOf('fleets', fleet, 'devices', id));
+        await client.requestAs('DELETE', pathOf('fleets', fleet, 'devices', id));
         outcome.deleted += 1;
       } catch (error) {
         // Deleted by someone else meanwhile; anything else ends the work of all.
@@ -86,7 +86,7 @@ export function addDeviceDelete(group: Command): void {
       return deleteMany(one === undefined ? options : { ...options, device: named });
     }
     checkDeviceSelection({ ...options, device: named });
-    await connect(options).request('DELETE', pathOf('fleets', options.fleet, 'devices', one));
+    await connect(options).requestAs('DELETE', pathOf('fleets', options.fleet, 'devices', one));
     print(options, { ok: true }, 'The device is deleted.');
   });
 }

@@ -114,7 +114,7 @@ async function progress(client: AdminClient, options: ExportOptions): Promise<Si
   const bar = progressBar('Devices {bar} {value} of {total}', options);
   if (bar === undefined) return undefined;
   const path = `${pathOf('fleets', options.fleet)}/counts`;
-  const { devices } = await client.request<FleetCountsDocument>('GET', path);
+  const { devices } = await client.requestAs<FleetCountsDocument>('GET', path);
   bar.start(devices, 0);
   return bar;
 }

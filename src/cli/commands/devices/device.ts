@@ -59,7 +59,7 @@ function addDeviceSet(group: Command): void {
       if (json.name === undefined && json.tags === undefined) {
         throw new OperatorError('Nothing to change: give --name, --tag or --clear-tags.');
       }
-      const device = await connect(options).request<DeviceDocument>('PATCH', path, { json });
+      const device = await connect(options).requestAs<DeviceDocument>('PATCH', path, { json });
       print(options, device, fields(device));
     },
   )
@@ -73,7 +73,7 @@ const latestMax = 20;
 /** Prints the payloads of its latest datapoints as they were sent, also with `--json` (D11). */
 async function showDevice(path: string, options: FleetOptions): Promise<void> {
   const client = connect(options);
-  const device = await client.request<ShownDeviceDocument>('GET', path);
+  const device = await client.requestAs<ShownDeviceDocument>('GET', path);
   const query = queryOf({
     device: device.device_id,
     kind: 'datapoint',
@@ -81,7 +81,7 @@ async function showDevice(path: string, options: FleetOptions): Promise<void> {
     limit: String(latestMax),
   });
   const records = `${pathOf('fleets', device.fleet_id, 'records')}:latest`;
-  const diagnosis = await client.request<DiagnosisDocument>('GET', `${path}/diagnosis`);
+  const diagnosis = await client.requestAs<DiagnosisDocument>('GET', `${path}/diagnosis`);
   const { lines, isPartial } = latestLines(await client.requestText('GET', `${records}?${query}`));
   if (options.json) {
     const shown = JSON.stringify({ ...device, diagnosis });
@@ -111,7 +111,7 @@ export function addDeviceCommands(program: Command): void {
     .action(async (options: FleetOptions & { id?: string; name?: string; tag?: string[] }) => {
       const json = { device_id: options.id, name: options.name, tags: options.tag };
       const path = pathOf('fleets', options.fleet, 'devices');
-      const device = await connect(options).request<CreatedDeviceDocument>('POST', path, { json });
+      const device = await connect(options).requestAs<CreatedDeviceDocument>('POST', path, { json });
       print(options, device, fields(device));
     });
 
@@ -123,7 +123,7 @@ export function addDeviceCommands(program: Command): void {
     withDeviceFilter(fleetCommand(group, 'list', 'list the devices of a fleet, or those that match')),
   ).action(async (options: FleetOptions & ListOptions & DeviceFilterOptions) => {
     const path = pathOf('fleets', options.fleet, 'devices');
-    const devices = await connect(options).list<DeviceDocument>(path, options, filterQuery(options));
+    const devices = await connect(options).listAs<DeviceDocument>(path, options, filterQuery(options));
     const columns = ['device_id', 'name', 'tags', 'enabled', 'state', 'last_seen', 'mailbox_size'] as const;
     print(options, devices, listText(devices, columns, 'This fleet has no matching devices.'));
   });
@@ -140,7 +140,7 @@ export function addDeviceCommands(program: Command): void {
   for (const enabled of [true, false]) {
     const verb = enabled ? 'enable' : 'disable';
     deviceCommand(group, verb, `${verb} a device`, async (path, options) => {
-      const device = await connect(options).request<DeviceDocument>('PATCH', path, { json: { enabled } });
+      const device = await connect(options).requestAs<DeviceDocument>('PATCH', path, { json: { enabled } });
       print(options, device, `${device.device_id} is ${device.enabled ? 'enabled' : 'disabled'}.`);
     });
   }
@@ -153,9 +153,13 @@ export function addDeviceCommands(program: Command): void {
     'rotate the secret of a device',
     async (path, options: FleetOptions & { graceSeconds?: number }) => {
       const json = { grace_seconds: options.graceSeconds };
-      const device = await connect(options).request<RotatedSecretDocument>('POST', `${path}/rotate-secret`, {
-        json,
-      });
+      const device = await connect(options).requestAs<RotatedSecretDocument>(
+        'POST',
+        `${path}/rotate-secret`,
+        {
+          json,
+        },
+      );
       print(options, device, fields(device));
     },
   ).option('--grace-seconds <n>', 'how long the old secret stays valid', secondsOption(0, 31_536_000));

@@ -35,7 +35,7 @@ export function addLockoutCommands(program: Command): void {
 
   withListOptions(withFilter(clientCommand(group, 'list', 'list the lockouts of this node'))).action(
     async (options: FilterOptions & ListOptions) => {
-      const list = await connect(options).list<LockoutDocument>('/lockouts', options, filterOf(options));
+      const list = await connect(options).listAs<LockoutDocument>('/lockouts', options, filterOf(options));
       const columns = ['fleet_id', 'device_id', 'address', 'until'] as const;
       print(options, list, listText(list, columns, 'Nobody is locked out.'));
     },
@@ -46,7 +46,7 @@ export function addLockoutCommands(program: Command): void {
     .action(async (options: FilterOptions & { all?: boolean }) => {
       const query = queryOf({ ...filterOf(options), ...(options.all && { all: 'true' }) });
       if (query.size === 0) throw new OperatorError('Give --fleet, --device or --address, or --all.');
-      const lifted = await connect(options).request<LiftedDocument>('DELETE', `/lockouts?${query}`);
+      const lifted = await connect(options).requestAs<LiftedDocument>('DELETE', `/lockouts?${query}`);
       print(options, lifted, `Lockouts lifted: ${lifted.lifted}.`);
     });
 }

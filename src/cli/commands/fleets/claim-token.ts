@@ -36,7 +36,7 @@ export function addClaimTokenCommands(program: Command): void {
     .action(async ({ fleet, devices, name, expires, idPattern, tag, ...options }: CreateOptions) => {
       const json = { name, devices_max: devices, expires_at: expires, id_pattern: idPattern, tags: tag };
       const path = pathOf('fleets', fleet, 'claim-tokens');
-      const token = await connect(options).request<CreatedClaimTokenDocument>('POST', path, {
+      const token = await connect(options).requestAs<CreatedClaimTokenDocument>('POST', path, {
         json,
       });
       const { claiming, ...shown } = token;
@@ -48,7 +48,7 @@ export function addClaimTokenCommands(program: Command): void {
 
   withListOptions(fleetCommand(group, 'list', 'list the claim tokens of a fleet')).action(
     async (options: FleetOptions & ListOptions) => {
-      const tokens = await connect(options).list<ClaimTokenDocument>(
+      const tokens = await connect(options).listAs<ClaimTokenDocument>(
         pathOf('fleets', options.fleet, 'claim-tokens'),
         options,
       );
@@ -68,7 +68,7 @@ export function addClaimTokenCommands(program: Command): void {
 
   fleetCommand(group, 'revoke <claim_token_id>', 'revoke a claim token').action(
     async (id: string, options: FleetOptions) => {
-      await connect(options).request('DELETE', pathOf('fleets', options.fleet, 'claim-tokens', id));
+      await connect(options).requestAs('DELETE', pathOf('fleets', options.fleet, 'claim-tokens', id));
       print(options, { ok: true }, 'The claim token is revoked.');
     },
   );

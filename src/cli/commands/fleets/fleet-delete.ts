@@ -11,7 +11,7 @@ export interface FleetDeleteOptions extends ConnectionOptions {
 /** `fleet delete`: confirmed by the name of the fleet, which an id that was mistyped does not have. */
 export async function deleteFleet(path: string, options: FleetDeleteOptions): Promise<void> {
   const client = connect(options);
-  const { fleet_id: fleetId, name } = await client.request<FleetDocument>('GET', path);
+  const { fleet_id: fleetId, name } = await client.requestAs<FleetDocument>('GET', path);
   const wanted = name || fleetId;
   if (options.confirm === undefined && !canAsk()) {
     throw new OperatorError(
@@ -24,7 +24,7 @@ export async function deleteFleet(path: string, options: FleetDeleteOptions): Pr
     throw new OperatorError(`That is not the ${name ? 'name' : 'id'} of the fleet; nothing was deleted.`);
   }
   const query = new URLSearchParams({ name: confirmed });
-  const fleet = await client.request<FleetDocument>('DELETE', `${path}?${query}`);
+  const fleet = await client.requestAs<FleetDocument>('DELETE', `${path}?${query}`);
   const text = `The fleet ${fleetId} is being deleted: "fleet show ${fleetId}" finds it until all of it is gone.`;
   print(options, fleet, text);
 }

@@ -56,7 +56,7 @@ export function addFleetCommands(program: Command): void {
     ),
   ).action(async (options: ConnectionOptions & FleetSettings & { id?: string }) => {
     const json = { fleet_id: options.id, ...settingsDocument(options) };
-    const fleet = await connect(options).request<FleetDocument>('POST', '/fleets', { json });
+    const fleet = await connect(options).requestAs<FleetDocument>('POST', '/fleets', { json });
     const id = fleet.fleet_id;
     print(options, fleet, `The fleet ${id} is created; "fleet show ${id}" prints its limits.`);
   });
@@ -71,20 +71,20 @@ export function addFleetCommands(program: Command): void {
         if (Object.keys(json).length === 0) {
           throw new OperatorError('Nothing to change: give an option, see --help.');
         }
-        const fleet = await connect(options).request<FleetDocument>('PATCH', path, { json });
+        const fleet = await connect(options).requestAs<FleetDocument>('PATCH', path, { json });
         print(options, fleet, fleetText(fleet));
       },
     ),
   );
 
   oneFleetCommand(group, 'show', 'show a fleet with its effective limits', async (path, options) => {
-    const fleet = await connect(options).request<FleetDocument>('GET', path);
+    const fleet = await connect(options).requestAs<FleetDocument>('GET', path);
     print(options, fleet, fleetText(fleet));
   });
 
   withListOptions(clientCommand(group, 'list', 'list all fleets')).action(
     async (options: ConnectionOptions & ListOptions) => {
-      const fleets = await connect(options).list<FleetDocument>('/fleets', options);
+      const fleets = await connect(options).listAs<FleetDocument>('/fleets', options);
       print(
         options,
         fleets,
@@ -108,7 +108,7 @@ export function addFleetCommands(program: Command): void {
     'counts',
     'count the devices of a fleet: all, disabled, connected, active',
     async (path, options) => {
-      const counts = await connect(options).request<FleetCountsDocument>('GET', `${path}/counts`);
+      const counts = await connect(options).requestAs<FleetCountsDocument>('GET', `${path}/counts`);
       print(options, counts, fields(counts));
     },
   );

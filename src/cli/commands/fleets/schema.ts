@@ -39,7 +39,7 @@ async function trySample(
     ...(sampleFile !== undefined && { sample: await textOf(sampleFile) }),
   };
   const path = `${pathOf('fleets', options.fleet)}/schemas:check`;
-  const check = await connect(options).request<SchemaCheckDocument>('POST', path, { json });
+  const check = await connect(options).requestAs<SchemaCheckDocument>('POST', path, { json });
   if (check.fault !== null || check.sample?.matches === false) process.exitCode = 1;
   print(options, check, checkText(check));
 }
@@ -64,7 +64,7 @@ export function addSchemaCommands(program: Command): void {
     .argument('<file>', '- is standard input')
     .action(async (kind: string, name: string, file: string, options: FleetOptions) => {
       const bytes = await readInput(file);
-      const schema = await connect(options).request<SchemaDocument>('PUT', pathTo(options, kind, name), {
+      const schema = await connect(options).requestAs<SchemaDocument>('PUT', pathTo(options, kind, name), {
         bytes,
       });
       print(options, schema, `The ${schema.kind} schema ${schema.name} is stored.`);
@@ -77,7 +77,7 @@ export function addSchemaCommands(program: Command): void {
 
   fleetCommand(group, 'list', 'list the schemas of a fleet, and why one is disabled').action(
     async (options: FleetOptions) => {
-      const schemas = await connect(options).request<ListDocument<SchemaDocument>>(
+      const schemas = await connect(options).requestAs<ListDocument<SchemaDocument>>(
         'GET',
         pathOf('fleets', options.fleet, 'schemas'),
       );
@@ -94,7 +94,7 @@ export function addSchemaCommands(program: Command): void {
 
   schemaCommand(group, 'delete', 'delete a schema').action(
     async (kind: string, name: string, options: FleetOptions) => {
-      await connect(options).request('DELETE', pathTo(options, kind, name));
+      await connect(options).requestAs('DELETE', pathTo(options, kind, name));
       print(options, { ok: true }, 'The schema is deleted.');
     },
   );

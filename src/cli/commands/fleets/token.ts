@@ -32,7 +32,7 @@ export function addTokenCommands(program: Command): void {
     .option('--expires <when>', 'expiry: a time, or a duration like 90d; default: never', moment('ahead'))
     .action(async ({ name, scopes, fleet, expires, ...options }: CreateOptions) => {
       const json = { name, scopes, fleet_id: fleet, expires_at: expires };
-      const token = await connect(options).request<CreatedTokenDocument>('POST', '/tokens', {
+      const token = await connect(options).requestAs<CreatedTokenDocument>('POST', '/tokens', {
         json,
       });
       print(options, token, fields(token));
@@ -40,7 +40,7 @@ export function addTokenCommands(program: Command): void {
 
   withListOptions(clientCommand(group, 'list', 'list the API tokens and the sessions of the console')).action(
     async (options: ConnectionOptions & ListOptions) => {
-      const tokens = await connect(options).list<TokenDocument>('/tokens', options);
+      const tokens = await connect(options).listAs<TokenDocument>('/tokens', options);
       const columns = [
         'token_id',
         'kind',
@@ -57,7 +57,7 @@ export function addTokenCommands(program: Command): void {
 
   clientCommand(group, 'revoke <token_id>', 'revoke an API token with its sessions, or a session').action(
     async (id: string, options: ConnectionOptions) => {
-      await connect(options).request('DELETE', pathOf('tokens', id));
+      await connect(options).requestAs('DELETE', pathOf('tokens', id));
       print(options, { ok: true }, 'The token is revoked.');
     },
   );

@@ -85,7 +85,7 @@ async function put(name: string, options: PutOptions): Promise<void> {
     ...(await secretsOf(options)),
   };
   const path = forwarderUrl(options, name);
-  const answer = await connect(options).request<DeclaredForwarderDocument>('PUT', path, {
+  const answer = await connect(options).requestAs<DeclaredForwarderDocument>('PUT', path, {
     json,
   });
   const lines = [`${answer.name} forwards to ${destinationAddresses(answer).join(', ')}.`];
@@ -97,7 +97,7 @@ async function put(name: string, options: PutOptions): Promise<void> {
 
 /** Prints what came of a test event. @throws OperatorError unless it was delivered. */
 async function test(name: string, options: FleetOptions): Promise<void> {
-  const trial = await connect(options).request<ForwarderTrialDocument>(
+  const trial = await connect(options).requestAs<ForwarderTrialDocument>(
     'POST',
     forwarderUrl(options, name, 'test'),
   );
@@ -110,7 +110,7 @@ async function test(name: string, options: FleetOptions): Promise<void> {
 async function rotate(name: string, options: FleetOptions & { grace?: number }): Promise<void> {
   const path = forwarderUrl(options, name, 'rotate-secret');
   const json = { grace_seconds: options.grace };
-  const answer = await connect(options).request<SigningSecretDocument>('POST', path, { json });
+  const answer = await connect(options).requestAs<SigningSecretDocument>('POST', path, { json });
   print(options, answer, `Signing secret: ${answer.secret}\nIt is not shown again.`);
 }
 
@@ -180,7 +180,7 @@ export function addForwarderCommands(program: Command): void {
   fleetCommand(group, 'list', 'list the forwarders of a fleet and their state').action(
     async (options: FleetOptions) => {
       const path = pathOf('fleets', options.fleet, 'forwarders');
-      const { items, next } = await connect(options).request<ListDocument<ForwarderDocument>>('GET', path);
+      const { items, next } = await connect(options).requestAs<ListDocument<ForwarderDocument>>('GET', path);
       const columns = [
         'name',
         'type',
@@ -200,7 +200,10 @@ export function addForwarderCommands(program: Command): void {
 
   fleetCommand(group, 'show <name>', 'show a forwarder and its state').action(
     async (name: string, options: FleetOptions) => {
-      const forwarder = await connect(options).request<ForwarderDocument>('GET', forwarderUrl(options, name));
+      const forwarder = await connect(options).requestAs<ForwarderDocument>(
+        'GET',
+        forwarderUrl(options, name),
+      );
       const { to: _, ...rest } = rowOf(forwarder);
       print(options, forwarder, fields(rest));
     },
@@ -214,7 +217,7 @@ export function addForwarderCommands(program: Command): void {
 
   fleetCommand(group, 'delete <name>', 'delete a forwarder with its cursors and dead letters').action(
     async (name: string, options: FleetOptions) => {
-      await connect(options).request('DELETE', forwarderUrl(options, name));
+      await connect(options).requestAs('DELETE', forwarderUrl(options, name));
       print(options, { ok: true }, 'The forwarder is deleted.');
     },
   );

@@ -7,7 +7,7 @@ import type {
 } from '../../../contract/broadcast.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type AdminClient, definedOf, pathOf } from '../../admin-client.ts';
+import { type AdminClient, pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import {
   type FleetOptions,
@@ -36,7 +36,7 @@ export async function follow(
   try {
     while (last.state === 'running') {
       await sleep(pollIntervalMs);
-      last = await client.request<BroadcastDocument>(
+      last = await client.requestAs<BroadcastDocument>(
         'GET',
         `${broadcastsPath(fleet)}${pathOf(last.broadcast_id)}`,
       );
@@ -73,15 +73,15 @@ function pathTo({ fleet }: FleetOptions, id: string, ...rest: string[]): string 
 }
 
 async function listBroadcasts(options: FleetOptions & ListOptions): Promise<void> {
-  const list = await connect(options).list<BroadcastDocument>(broadcastsPath(options.fleet), options);
+  const list = await connect(options).listAs<BroadcastDocument>(broadcastsPath(options.fleet), options);
   print(options, list, listText(list, columns, 'There are no broadcasts.'));
 }
 
 async function showBroadcast(id: string, options: FleetOptions & { follow?: boolean }): Promise<void> {
   const client = connect(options);
-  const shown = await client.request<BroadcastDocument>('GET', pathTo(options, id));
+  const shown = await client.requestAs<BroadcastDocument>('GET', pathTo(options, id));
   const broadcast = options.follow ? await follow(client, options, shown) : shown;
-  const outcomes = await client.request<BroadcastOutcomesDocument>('GET', pathTo(options, id, 'outcomes'));
+  const outcomes = await client.requestAs<BroadcastOutcomesDocument>('GET', pathTo(options, id, 'outcomes'));
   const text = `${options.follow ? summaryOf(broadcast) : fields(broadcast)}\n${outcomesText(outcomes)}`;
   print(options, { ...broadcast, outcomes }, text);
   if (options.follow) checkRefusals(broadcast);
@@ -98,11 +98,9 @@ async function listMails(
   options: FleetOptions & ListOptions & { state?: string[] },
 ): Promise<void> {
   const { state } = options;
-  const list = await connect(options).list<BroadcastMailDocument>(
-    pathTo(options, id, 'mails'),
-    options,
-    definedOf({ state }),
-  );
+  const list = await connect(options).listAs<BroadcastMailDocument>(pathTo(options, id, 'mails'), options, {
+    state,
+  });
   print(
     options,
     list,
@@ -112,17 +110,17 @@ async function listMails(
 
 async function listRefusals(id: string, options: FleetOptions & ListOptions): Promise<void> {
   const path = pathTo(options, id, 'refusals');
-  const list = await connect(options).list<BroadcastRefusalDocument>(path, options);
+  const list = await connect(options).listAs<BroadcastRefusalDocument>(path, options);
   print(options, list, listText(list, ['device_id', 'reason'], 'There are no refusals.'));
 }
 
 async function change(id: string, verb: string, options: FleetOptions): Promise<void> {
-  const broadcast = await connect(options).request<BroadcastDocument>('POST', pathTo(options, id, verb));
+  const broadcast = await connect(options).requestAs<BroadcastDocument>('POST', pathTo(options, id, verb));
   print(options, broadcast, summaryOf(broadcast));
 }
 
 async function deleteBroadcast(id: string, options: FleetOptions): Promise<void> {
-  await connect(options).request('DELETE', pathTo(options, id));
+  await connect(options).requestAs('DELETE', pathTo(options, id));
   print(options, { broadcast_id: id }, `Broadcast ${id} is deleted.`);
 }
 

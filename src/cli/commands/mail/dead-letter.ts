@@ -6,7 +6,7 @@ import type {
 } from '../../../contract/dead-letter.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type AdminClient, definedOf, type ListFilter, pathOf } from '../../admin-client.ts';
+import { type AdminClient, type Parameters, pathOf } from '../../admin-client.ts';
 import { type BulkOptions, isConfirmed, selectListed, withConfirmation } from '../../confirmation.ts';
 import { connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
@@ -56,8 +56,8 @@ function lettersPath(fleet: string): string {
   return pathOf('fleets', fleet, 'dead-letters');
 }
 
-function filterOf({ device, name, reason, since, until }: FilterOptions): ListFilter {
-  return definedOf({ device_id: device, name, reason, from: since, to: until });
+function filterOf({ device, name, reason, since, until }: FilterOptions): Parameters {
+  return { device_id: device, name, reason, from: since, to: until };
 }
 
 function withFilter(command: Command): Command {
@@ -94,7 +94,7 @@ async function settle(verb: Verb, mailId: string | undefined, options: SettleOpt
   const { name, done } = verb;
   const json = { letters: [{ device_id: device, mail_id: mailId }] };
   const path = `${lettersPath(fleet)}:${name}`;
-  const { items } = await client.request<ListDocument<LetterOutcome>>('POST', path, { json });
+  const { items } = await client.requestAs<ListDocument<LetterOutcome>>('POST', path, { json });
   const [outcome] = items;
   if (outcome?.result !== done) {
     throw new OperatorError(`The letter was not ${done}: ${outcome?.result ?? 'not found'}.`);
@@ -119,7 +119,7 @@ async function settleAll(client: AdminClient, { name, done }: Verb, options: Set
   let after: string | null | undefined;
   do {
     const json = { filter: filterOf(options), limit: perRequest, ...(after && { after }) };
-    const page: ListDocument<LetterOutcome> = await client.request('POST', `${list}:${name}`, { json });
+    const page: ListDocument<LetterOutcome> = await client.requestAs('POST', `${list}:${name}`, { json });
     for (const outcome of page.items) {
       counts[outcome.result] = (counts[outcome.result] ?? 0) + 1;
       if (outcome.result !== done && failed.length < listedMax) failed.push(outcome);
@@ -139,7 +139,7 @@ export function addDeadLetterCommands(program: Command): void {
 
   withListOptions(withFilter(fleetCommand(group, 'list', 'list the dead letters of a fleet'))).action(
     async (options: FilterOptions & ListOptions) => {
-      const letters = await connect(options).list<DeadLetterDocument>(
+      const letters = await connect(options).listAs<DeadLetterDocument>(
         lettersPath(options.fleet),
         options,
         filterOf(options),

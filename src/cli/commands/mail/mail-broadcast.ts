@@ -83,12 +83,10 @@ async function broadcastMail(options: BroadcastOptions): Promise<void> {
   const deed = ['send this mail to', 'devices'] as const;
   if (!(await isConfirmed(deed, options, () => select(client, options.fleet, to)))) return;
   const headers = idempotencyKeyHeaders(options);
-  const put = await client.request<BroadcastDocument>(
-    'POST',
-    broadcastsPath(options.fleet),
-    { bytes },
+  const put = await client.requestAs<BroadcastDocument>('POST', broadcastsPath(options.fleet), {
+    bytes,
     headers,
-  );
+  });
   const broadcast = options.follow ? await follow(client, options, put) : put;
   print(options, broadcast, summaryOf(broadcast));
   if (options.follow) checkRefusals(broadcast);

@@ -47,15 +47,14 @@ function mailPath({ fleet, device }: DeviceOptions): string {
 
 async function sendMail(options: SendOptions): Promise<void> {
   const { name, payload, ttlSeconds, requeuesMax, deliverAt } = options;
-  const query = new URLSearchParams();
-  if (ttlSeconds !== undefined) query.set('ttl_seconds', String(ttlSeconds));
-  if (requeuesMax !== undefined) query.set('requeues_max', String(requeuesMax));
-  if (deliverAt !== undefined) query.set('deliver_at', deliverAt);
-  const sent = await connect(options).request<SentMailDocument>(
+  const sent = await connect(options).requestAs<SentMailDocument>(
     'POST',
-    `${mailPath(options)}${pathOf(name)}?${query}`,
-    payload === undefined ? undefined : { bytes: Buffer.from(await readPayload(payload)) },
-    idempotencyKeyHeaders(options),
+    `${mailPath(options)}${pathOf(name)}`,
+    {
+      query: { ttl_seconds: ttlSeconds, requeues_max: requeuesMax, deliver_at: deliverAt },
+      ...(payload !== undefined && { bytes: Buffer.from(await readPayload(payload)) }),
+      headers: idempotencyKeyHeaders(options),
+    },
   );
   print(options, sent, `Mail ${sent.mail_id} is ${sent.state}; mails waiting: ${sent.mailbox_size}.`);
 }
@@ -108,7 +107,7 @@ export function addMailCommands(program: Command): void {
 
   deviceCommand(group, 'receipt <mail_id>', 'show the receipt of a mail').action(
     async (mailId: string, options: DeviceOptions) => {
-      const receipt = await connect(options).request<ReceiptDocument>(
+      const receipt = await connect(options).requestAs<ReceiptDocument>(
         'GET',
         mailPath(options) + pathOf(mailId),
       );
@@ -119,7 +118,7 @@ export function addMailCommands(program: Command): void {
   deviceCommand(group, 'withdraw <mail_id>', 'withdraw a queued or delayed mail').action(
     async (mailId: string, options: DeviceOptions) => {
       const path = mailPath(options) + pathOf(mailId);
-      const withdrawn = await connect(options).request<WithdrawalDocument>('DELETE', path);
+      const withdrawn = await connect(options).requestAs<WithdrawalDocument>('DELETE', path);
       print(options, withdrawn, `The mail is withdrawn; mails waiting: ${withdrawn.mailbox_size}.`);
     },
   );

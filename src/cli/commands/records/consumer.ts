@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import type { ConsumerDocument, SettledBatchDocument } from '../../../contract/consumer.ts';
-import type { ListDocument } from '../../../contract/document.ts';
-import { pathOf } from '../../admin-client.ts';
+import type { ConsumerBody, ConsumerDocument } from '../../../contract/consumer.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { connect } from '../../connection.ts';
 import { moment, secondsOption } from '../../moment.ts';
 import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
@@ -9,7 +8,7 @@ import { fields, listText, print, printable, table } from '../../output.ts';
 import { addPauseCommands } from '../pause.ts';
 
 interface CreateOptions extends FleetOptions {
-  kind?: string[];
+  kind?: NonNullable<ConsumerBody['kinds']>;
   schema?: string[];
   start: string;
   leaseSeconds?: number;
@@ -20,16 +19,14 @@ function startOf(text: string): string {
   return text === 'earliest' || text === 'latest' ? text : moment('back')(text);
 }
 
-function consumerPath({ fleet }: FleetOptions, name: string, ...rest: string[]): string {
-  return pathOf('fleets', fleet, 'consumers', name, ...rest);
+function consumerPath({ fleet: fleet_id }: FleetOptions, name: string) {
+  return pathTo('/fleets/{fleet_id}/consumers/{name}', { fleet_id, name });
 }
 
 async function create(name: string, options: CreateOptions): Promise<void> {
   const { kind: kinds, schema: schemas, start, leaseSeconds: lease_seconds } = options;
   const json = { kinds, schemas, start, lease_seconds };
-  const consumer = await connect(options).request<ConsumerDocument>('PUT', consumerPath(options, name), {
-    json,
-  });
+  const consumer = await connect(options).request('PUT', consumerPath(options, name), { json });
   print(options, consumer, `Consumer ${consumer.name} ${lagText(consumer)}.`);
 }
 
@@ -40,9 +37,9 @@ function lagText({ behind, seconds_behind }: ConsumerDocument): string {
 }
 
 async function list(options: FleetOptions): Promise<void> {
-  const consumers = await connect(options).request<ListDocument<ConsumerDocument>>(
+  const consumers = await connect(options).request(
     'GET',
-    pathOf('fleets', options.fleet, 'consumers'),
+    pathTo('/fleets/{fleet_id}/consumers', { fleet_id: options.fleet }),
   );
   const titles = [
     'name',
@@ -58,7 +55,7 @@ async function list(options: FleetOptions): Promise<void> {
 }
 
 async function show(name: string, options: FleetOptions): Promise<void> {
-  const consumer = await connect(options).request<ConsumerDocument>('GET', consumerPath(options, name));
+  const consumer = await connect(options).request('GET', consumerPath(options, name));
   const { shards, ...rest } = consumer;
   const rows = shards.map(({ shard, position, behind, lost, batch }) => [
     ...[shard, position, behind, lost].map(String),
@@ -78,13 +75,13 @@ interface FetchOptions extends FleetOptions {
 /** Prints the response unchanged, since payloads are the devices' own bytes. */
 async function fetchBatch(name: string, options: FetchOptions): Promise<void> {
   const { max, wait: wait_seconds, worker } = options;
-  const path = consumerPath(options, name, 'fetch');
+  const path = below(consumerPath(options, name), '/fetch', {});
   const text = await connect(options).requestText('POST', path, { json: { max, wait_seconds, worker } });
   process.stdout.write(`${options.json ? text : printable(text.replace(/[\r\n]/g, ' '))}\n`);
 }
 
 /** Settling is idempotent: a second time there is nothing left. */
-function settledText(verb: 'ack' | 'release', { records }: SettledBatchDocument): string {
+function settledText(verb: 'ack' | 'release', { records }: { records: number }): string {
   if (verb === 'release') return `Released ${records} records: the next fetch gets them.`;
   if (records === 0) return 'Nothing to acknowledge: this batch was acknowledged before.';
   return `Acknowledged ${records} records.`;
@@ -139,10 +136,8 @@ export function addConsumerCommands(program: Command): void {
   ] as const) {
     fleetCommand(group, `${name} <name> <batch>`, description).action(
       async (consumer: string, batch_id: string, options: FleetOptions) => {
-        const path = consumerPath(options, consumer, verb);
-        const settled = await connect(options).request<SettledBatchDocument>('POST', path, {
-          json: { batch_id },
-        });
+        const path = below(consumerPath(options, consumer), `/${verb}`, {});
+        const settled = await connect(options).request('POST', path, { json: { batch_id } });
         print(options, settled, settledText(name, settled));
       },
     );

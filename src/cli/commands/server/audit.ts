@@ -97,7 +97,7 @@ export function addAuditCommands(program: Command): void {
   withListOptions(
     withFilter(clientCommand(group, 'list', 'list changes and refused requests, newest first')),
   ).action(async (options: FilterOptions & ListOptions) => {
-    const list = await connect(options).list<AuditEntryDocument>('/audit', options, filterOf(options));
+    const list = await connect(options).listAs<AuditEntryDocument>('/audit', options, filterOf(options));
     const columns = ['time', 'by', 'what', 'about', 'status', 'refusal'] as const;
     const rows = { items: list.items.map(rowOf), next: list.next && `${list.next}${times(options)}` };
     print(options, list, listText(rows, columns, 'There are no such entries.'));

@@ -23,7 +23,7 @@ async function wait(
   try {
     while (last.state === 'running') {
       await sleep(pollIntervalMs);
-      last = await client.request<BackupDocument>('GET', '/backup');
+      last = await client.requestAs<BackupDocument>('GET', '/backup');
       bar?.update(Math.ceil(last.bytes / mebibyte));
     }
   } finally {
@@ -45,7 +45,7 @@ async function backUp(dir: string | undefined, options: BackupOptions): Promise<
   }
   const client = connect(options);
   const json = { ...(dir !== undefined && { folder: resolve(dir) }), keep };
-  const started = await client.request<BackupDocument>('POST', '/backup', { json });
+  const started = await client.requestAs<BackupDocument>('POST', '/backup', { json });
   const backup = await wait(client, started, options);
   if (backup.started_at !== started.started_at) {
     throw new OperatorError(`The server has started another backup since. Check ${started.folder}.`);

@@ -5,7 +5,7 @@ import { clientCommand } from '../../options.ts';
 import { print } from '../../output.ts';
 
 async function release(options: ConnectionOptions): Promise<void> {
-  const answer = await connect(options).request<ReleaseDocument>('DELETE', '/hold');
+  const answer = await connect(options).requestAs<ReleaseDocument>('DELETE', '/hold');
   const text = answer.released
     ? 'Released: forwarders, actions, broadcasts and delayed mail go on.'
     : 'The server is not held. Nothing changed.';

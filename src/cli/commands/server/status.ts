@@ -23,7 +23,7 @@ export function addStatusCommand(program: Command): void {
   clientCommand(program, 'status', 'show the running server: version, certificates, configuration')
     .option('--all', 'keys with their default value too')
     .action(async ({ all = false, ...options }: ConnectionOptions & { all?: boolean }) => {
-      const server = await connect(options).request<ServerDocument>('GET', '/server');
+      const server = await connect(options).requestAs<ServerDocument>('GET', '/server');
       print(options, server, serverText(server, all));
     });
 }

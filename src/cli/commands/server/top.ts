@@ -191,7 +191,7 @@ type TopOptions = ConnectionOptions & { once?: boolean; interval: number };
 
 /** Reconnects each time: a restarted server may have another address and token. */
 function sample(options: TopOptions): Promise<TopDocument> {
-  return connect(options).request<TopDocument>('GET', '/top');
+  return connect(options).requestAs<TopDocument>('GET', '/top');
 }
 
 async function once(options: TopOptions): Promise<TopRates> {

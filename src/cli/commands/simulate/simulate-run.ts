@@ -114,7 +114,7 @@ async function consoleLink(target: SimulationTarget): Promise<string | undefined
   const [admin] = target.admins();
   if (admin === undefined) return undefined;
   try {
-    const { code } = await admin.request<ConsoleCodeDocument>('POST', '/console-codes', { json: {} });
+    const { code } = await admin.requestAs<ConsoleCodeDocument>('POST', '/console-codes', { json: {} });
     return `${admin.url}/console/#code=${code}`;
   } catch {
     // A token may not; the run goes on without.

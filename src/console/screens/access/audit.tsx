@@ -7,7 +7,7 @@ import { useKeys } from '../../page/keys.ts';
 import { search } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
 import { AuditFilters } from './audit-filters.tsx';
@@ -43,7 +43,7 @@ export function AuditScreen({ fleetId, tabs }: { fleetId: string; tabs: Componen
   const after = search.value.get('after') ?? undefined;
   const { query, flags } = filterOf(search.value);
   const list = useResource(`audit?${text}`, (signal) =>
-    call<ListDocument<AuditEntryDocument>>('GET', '/audit', {
+    callAs<ListDocument<AuditEntryDocument>>('GET', '/audit', {
       query: { ...query, after, limit: pageEntries },
       signal,
     }),

@@ -11,7 +11,7 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { AuditLinks } from './audit-links.tsx';
 import { NewClaimToken } from './new-claim-token.tsx';
@@ -22,7 +22,7 @@ export function ClaimTokenList({ fleetId, tabs }: { fleetId: string; tabs: Compo
   const path = `/fleets/${fleetId}/claim-tokens`;
   const tokens = useResource(
     path,
-    (signal) => call<ListDocument<ClaimTokenDocument>>('GET', path, { query: { limit: 1_000 }, signal }),
+    (signal) => callAs<ListDocument<ClaimTokenDocument>>('GET', path, { query: { limit: 1_000 }, signal }),
     5,
   );
   const [isMaking, setMaking] = useState(search.value.has('new'));
@@ -61,7 +61,7 @@ export function ClaimTokenList({ fleetId, tabs }: { fleetId: string; tabs: Compo
       {revoked && (
         <Confirm
           title="Revoke the claim token"
-          work={() => call('DELETE', `${path}/${revoked.claim_token_id}`)}
+          work={() => callAs('DELETE', `${path}/${revoked.claim_token_id}`)}
           onClose={() => setRevoked(undefined)}
           onDone={tokens.refresh}
         >

@@ -5,7 +5,7 @@ import { Field, formTexts } from '../../forms/field.tsx';
 import { ShownOnce } from '../../forms/shown-once.tsx';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 export interface NewClaimTokenProps {
@@ -32,7 +32,7 @@ export function NewClaimToken({ fleetId, onClose, onMade }: NewClaimTokenProps) 
     };
     const path = `/fleets/${fleetId}/claim-tokens`;
     void submit(async () => {
-      setMade(await call<CreatedClaimTokenDocument>('POST', path, { body }));
+      setMade(await callAs<CreatedClaimTokenDocument>('POST', path, { body }));
       onMade();
     });
   };

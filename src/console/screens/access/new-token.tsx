@@ -7,7 +7,7 @@ import { ShownOnce } from '../../forms/shown-once.tsx';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 const meanings: readonly (readonly [Scope, string])[] = [
@@ -37,7 +37,7 @@ export function NewToken({ fleetId, onClose, onMade }: NewTokenProps) {
       expires_at: expiryTime(text('expires')),
     };
     void submit(async () => {
-      setMade(await call<CreatedTokenDocument>('POST', '/tokens', { body }));
+      setMade(await callAs<CreatedTokenDocument>('POST', '/tokens', { body }));
       onMade();
     });
   };

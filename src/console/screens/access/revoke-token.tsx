@@ -1,7 +1,7 @@
 import type { TokenDocument } from '../../../contract/access/token.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 
 export interface RevokeTokenProps {
   token: TokenDocument;
@@ -15,7 +15,7 @@ export function RevokeToken({ token, onClose, onDone }: RevokeTokenProps) {
   return (
     <Confirm
       title={kind === 'session' ? 'End the session' : 'Revoke the token'}
-      work={() => call('DELETE', `/tokens/${token_id}`)}
+      work={() => callAs('DELETE', `/tokens/${token_id}`)}
       onClose={onClose}
       onDone={onDone}
     >

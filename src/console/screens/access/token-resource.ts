@@ -1,6 +1,6 @@
 import type { TokenDocument } from '../../../contract/access/token.ts';
 import type { ListDocument } from '../../../contract/document.ts';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 
 /** Says what a token may do, in few words. */
@@ -30,5 +30,5 @@ async function readTokens(kind: TokenDocument['kind'], signal: AbortSignal): Pro
 }
 
 function readPage(after: string, signal: AbortSignal): Promise<ListDocument<TokenDocument>> {
-  return call('GET', '/tokens', { query: { after, limit: pageMax }, signal });
+  return callAs('GET', '/tokens', { query: { after, limit: pageMax }, signal });
 }

@@ -12,7 +12,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Payload } from '../../parts/payload.tsx';
 import { Untrusted, visible } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { fineSpanText } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
 import { ends } from '../mail/mail-life.tsx';
@@ -39,7 +39,7 @@ export function ActionRun({ fleetId, name, run, back }: ActionRunProps) {
   const path = `/fleets/${fleetId}/actions/${name}/runs/${run}`;
   const shown = useResource(
     path,
-    (signal) => call<ShownRunDocument>('GET', path, { signal }),
+    (signal) => callAs<ShownRunDocument>('GET', path, { signal }),
     everySeconds,
     // The run's mails are followed until their states are final.
     ({ sent }) => sent.every(({ state }) => !isOpen(state)),
@@ -193,7 +193,7 @@ async function linesOfRun(path: string, run: string, signal: AbortSignal): Promi
   let after: string | undefined;
   for (let page = 0; page < pagesMax; page += 1) {
     const query = { run, after, limit: logLines };
-    const { items, next } = await call<ListDocument<LogLineDocument>>('GET', path, { query, signal });
+    const { items, next } = await callAs<ListDocument<LogLineDocument>>('GET', path, { query, signal });
     if (items.length > 0 || next === null) return items.reverse();
     after = next;
   }

@@ -8,7 +8,7 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { ActionRun, runMarks } from './action-run.tsx';
 
@@ -36,7 +36,7 @@ export function ActionRuns({ fleetId, name }: { fleetId: string; name: string })
   const runs = useResource(
     `${path} ${outcome} ${after}`,
     (signal) =>
-      call<ListDocument<RunDocument>>('GET', path, { query: { outcome, after, limit: pageRuns }, signal }),
+      callAs<ListDocument<RunDocument>>('GET', path, { query: { outcome, after, limit: pageRuns }, signal }),
     after === '' ? everySeconds : undefined,
   );
   const opened = openedRun();

@@ -7,7 +7,7 @@ import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Untrusted, visible } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { writeExactly } from '../../server/exact-json.ts';
 import { useResource } from '../../server/resource.ts';
 import { SetState } from './set-state.tsx';
@@ -28,7 +28,7 @@ export function ActionState({ fleetId, name }: { fleetId: string; name: string }
   const state = useResource(
     `${path} ${after}`,
     (signal) =>
-      call<ListDocument<StateEntryDocument>>('GET', path, { query: { after, limit: pageKeys }, signal }),
+      callAs<ListDocument<StateEntryDocument>>('GET', path, { query: { after, limit: pageKeys }, signal }),
     everySeconds,
   );
   const close = (): void => setAsked(undefined);
@@ -57,7 +57,7 @@ export function ActionState({ fleetId, name }: { fleetId: string; name: string }
       {asked?.verb === 'delete' && (
         <Confirm
           title="Delete the key"
-          work={() => call('DELETE', `${path}/value`, { query: { key: asked.key } })}
+          work={() => callAs('DELETE', `${path}/value`, { query: { key: asked.key } })}
           onClose={close}
           onDone={state.refresh}
         >

@@ -3,7 +3,7 @@ import type { ActionDocument } from '../../../contract/action.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 export interface ActionToolsProps {
@@ -19,7 +19,7 @@ export function ActionTools({ fleetId, action, onChanged }: ActionToolsProps) {
   const { error, submit } = useSubmit();
   const path = `/fleets/${fleetId}/actions/${name}`;
   const close = (): void => setAsked(undefined);
-  const put = (isEnabled: boolean) => call('PATCH', path, { body: { enabled: isEnabled } });
+  const put = (isEnabled: boolean) => callAs('PATCH', path, { body: { enabled: isEnabled } });
   const enable = (): void => void submit(() => put(true)).then(onChanged);
   return (
     <>
@@ -44,7 +44,7 @@ export function ActionTools({ fleetId, action, onChanged }: ActionToolsProps) {
       {asked === 'delete' && (
         <Confirm
           title={`Delete ${name}`}
-          work={() => call('DELETE', path)}
+          work={() => callAs('DELETE', path)}
           onClose={close}
           onDone={() => go(href([fleetId, 'actions']))}
         >

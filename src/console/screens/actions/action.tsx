@@ -9,7 +9,7 @@ import { Choice } from '../../parts/choice.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { visible } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { ActionLog } from './action-log.tsx';
 import { ActionRuns, openedRun } from './action-runs.tsx';
@@ -36,7 +36,7 @@ type Tab = (typeof tabs)[number][0];
 /** One action: its code and whatever becomes of it. */
 export function ActionScreen({ fleetId, name }: { fleetId: string; name: string }) {
   const path = `/fleets/${fleetId}/actions/${encodeURIComponent(name)}`;
-  const action = useResource(path, (signal) => call<ActionDocument>('GET', path, { signal }), everySeconds);
+  const action = useResource(path, (signal) => callAs<ActionDocument>('GET', path, { signal }), everySeconds);
   // Here, as the first deployment ends the screen of what is not deployed yet.
   const [done, setDone] = useState<Done | undefined>();
   const onDone = (document: Done): void => {
@@ -109,7 +109,7 @@ function Deployed({ fleetId, action, resource, done, onDone }: DeployedProps) {
   const asked = search.value.get('tab');
   const tab: Tab = tabs.find(([one]) => one === asked)?.[0] ?? 'code';
   const path = `/fleets/${fleetId}/actions/${name}/versions/${version}`;
-  const shown = useResource(path, (signal) => call<ActionVersionDocument>('GET', path, { signal }));
+  const shown = useResource(path, (signal) => callAs<ActionVersionDocument>('GET', path, { signal }));
   // The edited text stays on the screen while the version that was deployed meanwhile is read.
   const [last, setLast] = useState<ActionVersionDocument | undefined>();
   if (shown.value !== undefined && shown.value !== last) setLast(shown.value);

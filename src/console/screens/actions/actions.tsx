@@ -10,7 +10,7 @@ import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { ActionTable } from './action-table.tsx';
 import { newAction } from './action-text.ts';
@@ -24,7 +24,7 @@ export function ActionsScreen({ fleetId }: { fleetId: string }) {
   const path = `/fleets/${fleetId}/actions`;
   const list = useResource(
     path,
-    (signal) => call<ListDocument<ActionDocument>>('GET', path, { signal }),
+    (signal) => callAs<ListDocument<ActionDocument>>('GET', path, { signal }),
     everySeconds,
   );
   const [isNaming, setNaming] = useState(false);

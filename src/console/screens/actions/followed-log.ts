@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { LogLineDocument } from '../../../contract/action-run.ts';
 import type { ListDocument } from '../../../contract/document.ts';
-import { CallError, call, type Query } from '../../server/client.ts';
+import { CallError, callAs, type Query } from '../../server/client.ts';
 
 /** Lines that are kept on the screen. */
 const keptLinesMax = 2_000;
@@ -48,7 +48,7 @@ function follow(path: string, filter: Query, update: Update): () => void {
   const read = async (): Promise<void> => {
     if (document.hidden) return plan();
     try {
-      const { items } = await call<ListDocument<LogLineDocument>>('GET', path, {
+      const { items } = await callAs<ListDocument<LogLineDocument>>('GET', path, {
         query: { ...filter, limit: pageLines },
         signal: stopping.signal,
       });

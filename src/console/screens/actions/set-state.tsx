@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Ask } from '../../parts/dialogs.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 export interface SetStateProps {
@@ -23,7 +23,7 @@ export function SetState({ path, entry, onClose, onDone }: SetStateProps) {
   const set = (event: SubmitEvent): void => {
     event.preventDefault();
     if (!isJson) return;
-    void submit(() => call('PUT', `${path}/value`, { query: { key }, body: `{"value":${value}}` })).then(
+    void submit(() => callAs('PUT', `${path}/value`, { query: { key }, body: `{"value":${value}}` })).then(
       (isDone) => {
         if (!isDone) return;
         onDone();

@@ -6,7 +6,7 @@ import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
 import { Moment } from '../../parts/moment.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { textOf } from './action-text.ts';
@@ -75,14 +75,14 @@ function RollbackDrawer({ fleetId, action, version, onClose, onDone }: RollbackP
   const both = useResource(`${path} ${version} ${current}`, (signal) =>
     Promise.all(
       [current, version].map((one) =>
-        call<ActionVersionDocument>('GET', `${path}/versions/${one}`, { signal }),
+        callAs<ActionVersionDocument>('GET', `${path}/versions/${one}`, { signal }),
       ),
     ),
   );
   const { error, isBusy, submit } = useSubmit();
   const rollBack = (): void =>
     void submit(async () =>
-      onDone(await call<ActionDocument>('POST', `${path}/rollback`, { body: { version } })),
+      onDone(await callAs<ActionDocument>('POST', `${path}/rollback`, { body: { version } })),
     );
   return (
     <Drawer

@@ -10,7 +10,7 @@ import { Commands } from '../../parts/commands.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { spanText } from '../../server/clock.ts';
 import { isBroadcastEnded, useBroadcast } from '../../server/followed-broadcast.ts';
 import type { Resource } from '../../server/resource.ts';
@@ -67,7 +67,7 @@ function BroadcastHead(props: { fleetId: string; path: string; resource: Resourc
   const { error, isBusy, submit } = useSubmit();
   const { value, refresh } = resource;
   const change = (verb: 'pause' | 'resume'): void =>
-    void submit(() => call('POST', `${path}/${verb}`, { body: {} })).then(refresh);
+    void submit(() => callAs('POST', `${path}/${verb}`, { body: {} })).then(refresh);
   const verb =
     value === undefined || value.ended_at !== null ? undefined : isRunning(value) ? 'pause' : 'resume';
   useKeys({ r: refresh, p: () => verb !== undefined && change(verb) });
@@ -108,7 +108,7 @@ function BroadcastHead(props: { fleetId: string; path: string; resource: Resourc
         <Confirm
           title="Cancel the broadcast"
           otherwise="Let it go on"
-          work={() => call('POST', `${path}/cancel`, { body: {} })}
+          work={() => callAs('POST', `${path}/cancel`, { body: {} })}
           onClose={() => setAsked(undefined)}
           onDone={refresh}
         >
@@ -118,7 +118,7 @@ function BroadcastHead(props: { fleetId: string; path: string; resource: Resourc
       {asked === 'delete' && (
         <Confirm
           title="Delete the broadcast"
-          work={() => call('DELETE', path)}
+          work={() => callAs('DELETE', path)}
           onClose={() => setAsked(undefined)}
           onDone={() => go(href([fleetId, 'broadcasts']))}
         >

@@ -9,7 +9,7 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { sendTo } from '../send/send-to.ts';
 import { BroadcastMark } from './broadcast-state.tsx';
@@ -25,7 +25,10 @@ export function BroadcastsScreen({ fleetId }: { fleetId: string }) {
   const list = useResource(
     `${path}?${after}`,
     (signal) =>
-      call<ListDocument<BroadcastDocument>>('GET', path, { query: { after, limit: pageBroadcasts }, signal }),
+      callAs<ListDocument<BroadcastDocument>>('GET', path, {
+        query: { after, limit: pageBroadcasts },
+        signal,
+      }),
     everySeconds,
   );
   const send = (): void => {

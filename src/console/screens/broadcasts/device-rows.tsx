@@ -3,7 +3,7 @@ import type { ListDocument } from '../../../contract/document.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 
 /** Rows that are drawn at most; the API pages on. */
@@ -81,7 +81,7 @@ async function readRows<T>(
   const items: T[] = [];
   let next: string | null = '';
   while (next !== null && items.length < limit) {
-    const page: ListDocument<T> = await call('GET', path, {
+    const page: ListDocument<T> = await callAs('GET', path, {
       query: { ...filter, after: next, limit: Math.min(limit - items.length, pageMax) },
       signal,
     });

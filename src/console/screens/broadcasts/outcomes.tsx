@@ -4,7 +4,7 @@ import { Section } from '../../frame.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { ReadNote } from '../../parts/moment.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { DeviceRows } from './device-rows.tsx';
 import type { OfBroadcastProps } from './refusals.tsx';
@@ -21,7 +21,7 @@ export function Outcomes({ fleetId, path, broadcast }: OfBroadcastProps) {
   const [chosen, setChosen] = useState<State | undefined>();
   const outcomes = useResource(
     broadcast.queued === 0 ? undefined : `${path}/outcomes`,
-    (signal) => call<BroadcastOutcomesDocument>('GET', `${path}/outcomes`, { signal }),
+    (signal) => callAs<BroadcastOutcomesDocument>('GET', `${path}/outcomes`, { signal }),
     everySeconds,
   );
   return (

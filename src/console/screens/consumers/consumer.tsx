@@ -1,4 +1,5 @@
 import type { ConsumerDocument } from '../../../contract/consumer.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Head, Section } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
@@ -6,16 +7,15 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { Behind, LostPositions } from './lag.tsx';
 import { PauseReader } from './pause-reader.tsx';
 import { ReaderState } from './reader-state.tsx';
 
 /** One consumer: its place in the log of each shard, and who has a batch of it. */
 export function ConsumerScreen({ fleetId, name }: { fleetId: string; name: string }) {
-  const path = `/fleets/${fleetId}/consumers/${encodeURIComponent(name)}`;
-  const consumer = useResource(path, (signal) => call<ConsumerDocument>('GET', path, { signal }), 3);
+  const path = pathTo('/fleets/{fleet_id}/consumers/{name}', { fleet_id: fleetId, name });
+  const consumer = useDocument(path, 3);
   useKeys({ r: consumer.refresh });
   return (
     <>

@@ -2,6 +2,7 @@ import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import { anyDestination, destinationText } from '../../../contract/destination-text.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import type { ForwarderDocument } from '../../../contract/forwarder.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Head, Section } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
@@ -10,8 +11,8 @@ import { Commands } from '../../parts/commands.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { callAs } from '../../server/client.ts';
+import { useDocument, useResource } from '../../server/resource.ts';
 import { Behind, LostPositions } from './lag.tsx';
 import { PauseReader } from './pause-reader.tsx';
 import { ReaderState } from './reader-state.tsx';
@@ -23,14 +24,11 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
   const path = `/fleets/${fleetId}`;
   const forwarders = useResource(
     `${path}/forwarders`,
-    (signal) => call<ListDocument<ForwarderDocument>>('GET', `${path}/forwarders`, { signal }),
+    (signal) => callAs<ListDocument<ForwarderDocument>>('GET', `${path}/forwarders`, { signal }),
     everySeconds,
   );
-  const consumers = useResource(
-    `${path}/consumers`,
-    (signal) => call<ListDocument<ConsumerDocument>>('GET', `${path}/consumers`, { signal }),
-    everySeconds,
-  );
+  const consumersPath = pathTo('/fleets/{fleet_id}/consumers', { fleet_id: fleetId });
+  const consumers = useDocument(consumersPath, everySeconds);
   useKeys({ r: forwarders.refresh });
   return (
     <>
@@ -69,7 +67,7 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
         command={['forwarder', 'list', '--fleet', fleetId]}
         request={{ path: `${path}/forwarders` }}
       />
-      <Commands command={['consumer', 'list', '--fleet', fleetId]} request={{ path: `${path}/consumers` }} />
+      <Commands command={['consumer', 'list', '--fleet', fleetId]} request={{ path: consumersPath }} />
     </>
   );
 }

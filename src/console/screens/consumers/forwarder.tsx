@@ -9,7 +9,7 @@ import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { PauseReader } from './pause-reader.tsx';
@@ -19,7 +19,7 @@ import { RefusedRecords } from './refused-records.tsx';
 /** One forwarder: where it stands, why it fails, what its destination refused. */
 export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: string }) {
   const path = `/fleets/${fleetId}/forwarders/${encodeURIComponent(name)}`;
-  const forwarder = useResource(path, (signal) => call<ForwarderDocument>('GET', path, { signal }), 2);
+  const forwarder = useResource(path, (signal) => callAs<ForwarderDocument>('GET', path, { signal }), 2);
   useKeys({ r: forwarder.refresh });
   return (
     <>
@@ -65,7 +65,7 @@ function ForwarderHead({ fleetId, name, path, resource }: ForwarderHeadProps) {
   const { value, refresh } = resource;
   const test = (): void =>
     void submit(async () =>
-      setTrial(await call<ForwarderTrialDocument>('POST', `${path}/test`, { body: {} })),
+      setTrial(await callAs<ForwarderTrialDocument>('POST', `${path}/test`, { body: {} })),
     );
   return (
     <>

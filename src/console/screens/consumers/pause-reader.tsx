@@ -1,5 +1,5 @@
 import { Act } from '../../parts/act.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 export interface PauseReaderProps {
@@ -13,7 +13,7 @@ export interface PauseReaderProps {
 export function PauseReader({ path, reader: { name, enabled }, onDone }: PauseReaderProps) {
   const { error, isBusy, submit } = useSubmit();
   const change = (): void =>
-    void submit(() => call('PATCH', path, { body: { enabled: !enabled } })).then(onDone);
+    void submit(() => callAs('PATCH', path, { body: { enabled: !enabled } })).then(onDone);
   const verb = enabled ? 'Pause' : 'Resume';
   return (
     <Act

@@ -9,7 +9,7 @@ import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Payload } from '../../parts/payload.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 
@@ -29,12 +29,12 @@ export function RefusedRecords({ fleetId, path, count, onChanged }: RefusedRecor
   const { error, isBusy, submit } = useSubmit();
   // Their number stands for them: read again when it changes.
   const letters = useResource(count === 0 ? undefined : `${path}/dead-letters?${count}`, (signal) =>
-    call<ListDocument<RefusedRecordDocument>>('GET', `${path}/dead-letters`, {
+    callAs<ListDocument<RefusedRecordDocument>>('GET', `${path}/dead-letters`, {
       query: { limit: shownLetters },
       signal,
     }),
   );
-  const replay = (): void => void submit(() => call('POST', `${path}/dead-letters/replay`)).then(onChanged);
+  const replay = (): void => void submit(() => callAs('POST', `${path}/dead-letters/replay`)).then(onChanged);
   return (
     <Section
       title="Dead letters"
@@ -71,7 +71,7 @@ export function RefusedRecords({ fleetId, path, count, onChanged }: RefusedRecor
       {isAsked && (
         <Confirm
           title="Drop all dead letters"
-          work={() => call('DELETE', `${path}/dead-letters`)}
+          work={() => callAs('DELETE', `${path}/dead-letters`)}
           onClose={() => setAsked(false)}
           onDone={onChanged}
         >
@@ -88,7 +88,7 @@ function RefusedRecord(props: { fleetId: string; path: string; letter: RefusedRe
   const [isOpen, setOpen] = useState(false);
   const own = `${path}/dead-letters/${record_id}`;
   const shown = useResource(isOpen ? own : undefined, (signal) =>
-    call<{ payload: unknown }>('GET', own, { signal }),
+    callAs<{ payload: unknown }>('GET', own, { signal }),
   );
   return (
     <li>

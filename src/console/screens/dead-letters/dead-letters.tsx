@@ -11,7 +11,7 @@ import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
 import { LetterFilters } from './letter-filters.tsx';
@@ -51,7 +51,7 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
   const { filter, flags } = filterOf(search.value);
   const path = `/fleets/${fleetId}/dead-letters`;
   const list = useResource(`${path}?${text}`, (signal) =>
-    call<ListDocument<DeadLetterDocument>>('GET', path, {
+    callAs<ListDocument<DeadLetterDocument>>('GET', path, {
       query: { ...filter, after, limit: pageLetters },
       signal,
     }),

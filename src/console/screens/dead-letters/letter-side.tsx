@@ -5,7 +5,7 @@ import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Payload } from '../../parts/payload.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 
 export interface LetterSideProps {
@@ -22,7 +22,7 @@ export function LetterSide({ fleetId, letter, count, onReplay, onDrop }: LetterS
   const { device_id, mail_id, name, fetch_count, requeue_count, queued_at, reason, died_at } = letter;
   const path = `/fleets/${fleetId}/dead-letters/${device_id}/${mail_id}`;
   const payload = useResource(path, async (signal) => ({
-    document: await call<unknown>('GET', path, { signal }),
+    document: await callAs<unknown>('GET', path, { signal }),
   }));
   const many = count > 1 ? ` ${count}` : '';
   return (

@@ -5,7 +5,7 @@ import type {
   ReplayedLetterDocument,
 } from '../../../contract/dead-letter.ts';
 import type { ListDocument } from '../../../contract/document.ts';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 
 /** Letters that something is to be done with: some, or all that fit the filter on the screen. */
 export type Letters = { listed: readonly DeadLetterDocument[] } | { filter: LetterFilter };
@@ -38,7 +38,7 @@ export async function settleLetters(
   const bodies = 'filter' in letters ? [letters] : selections(letters.listed);
   for (const body of bodies) {
     for (let after: string | null = ''; after !== null; ) {
-      const answer: ListDocument<ReplayedLetterDocument | DroppedLetterDocument> = await call(
+      const answer: ListDocument<ReplayedLetterDocument | DroppedLetterDocument> = await callAs(
         'POST',
         `/fleets/${fleetId}/dead-letters:${verb}`,
         { body: 'filter' in letters ? { ...body, after, limit: lettersPerCall } : body, signal },

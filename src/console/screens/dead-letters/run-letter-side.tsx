@@ -8,7 +8,7 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { indentedJson, Payload } from '../../parts/payload.tsx';
 import { visible } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 
 export interface RunLetterSideProps {
@@ -24,7 +24,7 @@ export function RunLetterSide({ fleetId, name, letter, onReplay, onDrop }: RunLe
   const { run, device, kind, name: schema, stored_at, failed_at, attempts, error, refused } = letter;
   const [wrong, setWrong] = useState(false);
   const path = `/fleets/${fleetId}/actions/${name}/dead-letters/${run}`;
-  const shown = useResource(path, (signal) => call<{ payload: unknown }>('GET', path, { signal }));
+  const shown = useResource(path, (signal) => callAs<{ payload: unknown }>('GET', path, { signal }));
   const write = (payload: unknown): void => {
     const record = { device, on: `${kind}:${schema}`, payload: indentedJson(payload) };
     if (beginDraft(`${fleetId}/action/${name}#record`, record)) go(href([fleetId, 'actions', name]));

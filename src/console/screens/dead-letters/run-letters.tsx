@@ -11,7 +11,7 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { RunLetterSide } from './run-letter-side.tsx';
 import { type SettledRuns, SettleRunsDialog } from './settle-runs.tsx';
@@ -23,7 +23,7 @@ export function RunLettersScreen({ fleetId, name }: { fleetId: string; name: str
   const after = search.value.get('after') ?? '';
   const path = `/fleets/${fleetId}/actions/${encodeURIComponent(name)}/dead-letters`;
   const list = useResource(`${path} ${after}`, (signal) =>
-    call<ListDocument<DeadRunDocument>>('GET', path, { query: { after, limit: pageLetters }, signal }),
+    callAs<ListDocument<DeadRunDocument>>('GET', path, { query: { after, limit: pageLetters }, signal }),
   );
   const [asked, setAsked] = useState<SettledRuns | undefined>();
   const unless = list.value?.items.length === 0 ? 'There is none.' : undefined;

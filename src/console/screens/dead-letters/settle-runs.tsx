@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Ask } from '../../parts/dialogs.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 /** One dead letter of an action, or all of them, to replay or drop. */
@@ -33,8 +33,8 @@ export function SettleRunsDialog({ path, asked: { verb, run }, onClose, onDone }
     void submit(async () => {
       const one = run === undefined ? path : `${path}/${run}`;
       const answer = await (verb === 'replay'
-        ? call<{ replayed: number }>('POST', `${one}/replay`)
-        : call<{ dropped: number }>('DELETE', one));
+        ? callAs<{ replayed: number }>('POST', `${one}/replay`)
+        : callAs<{ dropped: number }>('DELETE', one));
       setSettled('replayed' in answer ? answer.replayed : answer.dropped);
     }).then(onDone);
   return (

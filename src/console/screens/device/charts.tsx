@@ -8,7 +8,7 @@ import { Chart } from '../../parts/chart.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { shownText } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { serverNow } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
 
@@ -35,7 +35,9 @@ export function Charts({ fleetId, deviceId, lastSchema }: ChartsProps) {
   const [chosen, setChosen] = useState<string | undefined>();
   const [span, setSpan] = useState<Span>('1');
   const path = `/fleets/${fleetId}/schemas`;
-  const schemas = useResource(path, (signal) => call<ListDocument<SchemaDocument>>('GET', path, { signal }));
+  const schemas = useResource(path, (signal) =>
+    callAs<ListDocument<SchemaDocument>>('GET', path, { signal }),
+  );
   const names = schemas.value?.items.filter(({ kind }) => kind === 'datapoint').map(({ name }) => name) ?? [];
   const schema = chosen ?? lastSchema ?? names[0];
   return (
@@ -79,7 +81,7 @@ function Lines({ path, schema, span }: { path: string; schema: string; span: Spa
     `${path}?${schema}&${span}`,
     (signal) => {
       const from = new Date(serverNow() - hours * 3_600_000).toISOString();
-      return call<SeriesDocument>('GET', path, { query: { schema, from, points }, signal });
+      return callAs<SeriesDocument>('GET', path, { query: { schema, from, points }, signal });
     },
     everySeconds,
   );

@@ -8,7 +8,7 @@ import { Commands } from '../../parts/commands.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { sendTo } from '../send/send-to.ts';
@@ -33,7 +33,7 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
   const path = `/fleets/${fleetId}/devices/${deviceId}`;
   const device = useResource(
     path,
-    (signal) => call<ShownDeviceDocument>('GET', path, { signal }),
+    (signal) => callAs<ShownDeviceDocument>('GET', path, { signal }),
     everySeconds,
   );
   return (
@@ -79,7 +79,7 @@ function DeviceHead({ fleetId, deviceId, resource }: DeviceHeadProps) {
   useKeys({ s: send, r: refresh });
   const setEnabled = (enabled: boolean): void => {
     const body = { enabled };
-    void submit(() => call('PATCH', `/fleets/${fleetId}/devices/${deviceId}`, { body })).then(refresh);
+    void submit(() => callAs('PATCH', `/fleets/${fleetId}/devices/${deviceId}`, { body })).then(refresh);
   };
   return (
     <>

@@ -1,7 +1,7 @@
 import type { DiagnosisDocument } from '../../../contract/insight/diagnosis.ts';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 
 /** Findings about devices that are well, or not in need. */
@@ -12,7 +12,7 @@ const warningKinds = ['never_seen', 'offline', 'requeues_all', 'never_fetches'];
 export function Diagnosis({ path, everySeconds }: { path: string; everySeconds: number }) {
   const diagnosis = useResource(
     `${path}/diagnosis`,
-    (signal) => call<DiagnosisDocument>('GET', `${path}/diagnosis`, { signal }),
+    (signal) => callAs<DiagnosisDocument>('GET', `${path}/diagnosis`, { signal }),
     everySeconds,
   );
   const { value, error } = diagnosis;

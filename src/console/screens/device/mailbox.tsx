@@ -8,7 +8,7 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { visible } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { writeExactly } from '../../server/exact-json.ts';
 import { useResource } from '../../server/resource.ts';
 
@@ -30,7 +30,7 @@ export function Mailbox({ fleetId, device, everySeconds }: MailboxProps) {
   const path = `/fleets/${fleetId}/devices/${device_id}/mail`;
   const mails = useResource(
     `${path}?${state}&${limit}`,
-    (signal) => call<ListDocument<WaitingMailDocument>>('GET', path, { query: { state, limit }, signal }),
+    (signal) => callAs<ListDocument<WaitingMailDocument>>('GET', path, { query: { state, limit }, signal }),
     everySeconds,
   );
   const options = [

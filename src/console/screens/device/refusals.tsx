@@ -3,14 +3,14 @@ import { Section } from '../../frame.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 
 /** The requests of a device that were refused lately, equal ones together. */
 export function LastRefusals({ path }: { path: string }) {
   const refusals = useResource(
     `${path}/refusals`,
-    (signal) => call<RefusalsDocument>('GET', `${path}/refusals`, { signal }),
+    (signal) => callAs<RefusalsDocument>('GET', `${path}/refusals`, { signal }),
     5,
   );
   return (

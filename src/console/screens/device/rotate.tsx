@@ -3,7 +3,7 @@ import type { RotatedSecretDocument } from '../../../contract/device.ts';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
 import { Moment } from '../../parts/moment.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { Secret } from '../devices/secret.tsx';
 
@@ -28,7 +28,7 @@ export function Rotate({ fleetId, deviceId, onClose }: RotateProps) {
   const rotate = (): void => {
     const path = `/fleets/${fleetId}/devices/${deviceId}/rotate-secret`;
     void submit(async () =>
-      setRotated(await call<RotatedSecretDocument>('POST', path, { body: { grace_seconds: grace } })),
+      setRotated(await callAs<RotatedSecretDocument>('POST', path, { body: { grace_seconds: grace } })),
     );
   };
   return (

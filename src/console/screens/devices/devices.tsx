@@ -11,7 +11,7 @@ import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call, type Query } from '../../server/client.ts';
+import { callAs, type Query } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { Bulk } from './bulk.tsx';
 import { asIdPrefix, parseDeviceQuery } from './device-query.ts';
@@ -47,7 +47,7 @@ function useDevicePage(fleetId: string, path: string): Resource<ListDocument<Dev
   const after = search.value.get('after') ?? '';
   const { filter, problems } = useMemo(() => parseDeviceQuery(text), [text]);
   const read = (query: Query, signal: AbortSignal): Promise<ListDocument<DeviceDocument>> =>
-    call('GET', path, { query, signal });
+    callAs('GET', path, { query, signal });
   return useResource(
     problems.length > 0 ? undefined : `${path}?${text}&${after}`,
     async (signal) => {

@@ -3,7 +3,7 @@ import type { CreatedDeviceDocument } from '../../../contract/device.ts';
 import { href } from '../../page/router.ts';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { Secret } from './secret.tsx';
 
@@ -24,7 +24,7 @@ export function NewDeviceDrawer({ fleetId, onClose }: { fleetId: string; onClose
       ...(tags.length > 0 && { tags }),
     };
     void submit(async () =>
-      setMade(await call<CreatedDeviceDocument>('POST', `/fleets/${fleetId}/devices`, { body })),
+      setMade(await callAs<CreatedDeviceDocument>('POST', `/fleets/${fleetId}/devices`, { body })),
     );
   };
   return (

@@ -1,5 +1,5 @@
 import type { ChangedDevicesDocument } from '../../../contract/device.ts';
-import { call, type Query } from '../../server/client.ts';
+import { callAs, type Query } from '../../server/client.ts';
 
 /** Devices that something is to be done with: some by their ids, or all that fit the filter on the screen. */
 export type DeviceSelection = { ids: readonly string[] } | { filter: Query; count: number | undefined };
@@ -41,7 +41,7 @@ export async function changeDevices(
   for (const select of selectsOf(selection)) {
     for (let after: string | null | undefined; after !== null; ) {
       const body = { select, change, ...(after !== undefined && { after }) };
-      const answer = await call<ChangedDevicesDocument>('POST', `/fleets/${fleetId}/devices:change`, {
+      const answer = await callAs<ChangedDevicesDocument>('POST', `/fleets/${fleetId}/devices:change`, {
         body,
         signal,
       });

@@ -4,14 +4,14 @@ import { useKeys } from '../../page/keys.ts';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { LimitForm } from './limit-form.tsx';
 
 /** The fleet itself: its name, its limits, and how long it keeps what. */
 export function FleetScreen({ fleetId }: { fleetId: string }) {
   const path = `/fleets/${fleetId}`;
-  const fleet = useResource(path, (signal) => call<FleetDocument>('GET', path, { signal }));
+  const fleet = useResource(path, (signal) => callAs<FleetDocument>('GET', path, { signal }));
   useKeys({ r: fleet.refresh });
   return (
     <>

@@ -6,7 +6,7 @@ import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { changeOfFleet, flagsOfChange, type LimitTexts, removesRecords, textsOf } from './limit-change.ts';
 import { LimitRow } from './limit-row.tsx';
@@ -21,7 +21,7 @@ export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: (
   const change = changeOfFleet(fleet, name, texts);
   const count = Object.keys(change ?? {}).length;
   const path = `/fleets/${fleet.fleet_id}`;
-  const patch = (): Promise<unknown> => call('PATCH', path, { body: change });
+  const patch = (): Promise<unknown> => callAs('PATCH', path, { body: change });
   const save = async (): Promise<void> => {
     if (change === undefined || count === 0) return;
     if (removesRecords(fleet, change)) setAsked(true);

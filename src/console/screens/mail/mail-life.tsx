@@ -1,6 +1,6 @@
 import type { ReceiptDocument } from '../../../contract/mail.ts';
 import { Moment } from '../../parts/moment.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { fineSpanText } from '../../server/clock.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { followedNow } from '../../server/ticking.ts';
@@ -27,7 +27,7 @@ export function useReceipt(fleetId: string, deviceId: string, mailId: string): R
   const path = `/fleets/${fleetId}/devices/${deviceId}/mail/${mailId}`;
   return useResource(
     path,
-    (signal) => call<ReceiptDocument>('GET', path, { signal }),
+    (signal) => callAs<ReceiptDocument>('GET', path, { signal }),
     everySeconds,
     isSettled,
   );

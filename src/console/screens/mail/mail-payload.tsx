@@ -1,7 +1,7 @@
 import type { ReceiptDocument } from '../../../contract/mail.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Payload } from '../../parts/payload.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 
 /** Fetches the payload of a mail; undefined: it is nowhere any more. */
@@ -12,7 +12,7 @@ async function findPayload(
 ): Promise<{ payload: unknown } | undefined> {
   if (state === 'acked' || state === 'withdrawn') return undefined;
   const path = `/fleets/${fleetId}/devices/${device_id}/mail/${mail_id}/payload`;
-  return { payload: await call('GET', path, { signal }) };
+  return { payload: await callAs('GET', path, { signal }) };
 }
 
 /** The payload of a mail while the server has it. */

@@ -9,7 +9,7 @@ import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { isSettled, MailLife, useReceipt } from './mail-life.tsx';
 import { MailPayload } from './mail-payload.tsx';
@@ -87,12 +87,12 @@ function MailTools({ fleetId, receipt, onDone }: MailToolsProps) {
   const [refused, setRefused] = useState<string | undefined>();
   const path = `/fleets/${fleetId}/devices/${device_id}/mail/${mail_id}`;
   const withdraw = (): void => {
-    void submit(() => call('DELETE', path)).then(onDone);
+    void submit(() => callAs('DELETE', path)).then(onDone);
   };
   const replay = (): void => {
     void submit(async () => {
       const body = { letters: [{ device_id, mail_id }] };
-      const answer = await call<ListDocument<ReplayedLetterDocument>>(
+      const answer = await callAs<ListDocument<ReplayedLetterDocument>>(
         'POST',
         `/fleets/${fleetId}/dead-letters:replay`,
         { body },

@@ -8,7 +8,7 @@ import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { serverNow } from '../../server/clock.ts';
 import { useFollowedRecords } from '../../server/followed-records.ts';
 import { useResource } from '../../server/resource.ts';
@@ -22,7 +22,7 @@ export function FirstSteps({ fleetId, onMade }: { fleetId: string; onMade: () =>
   const path = `/fleets/${fleetId}/devices`;
   const first = useResource(
     path,
-    (signal) => call<ListDocument<DeviceDocument>>('GET', path, { query: { limit: 1 }, signal }),
+    (signal) => callAs<ListDocument<DeviceDocument>>('GET', path, { query: { limit: 1 }, signal }),
     2,
   );
   return (
@@ -85,7 +85,7 @@ function Steps({ fleetId, device }: { fleetId: string; device: DeviceDocument })
   const rotate = (): void => {
     const path = `/fleets/${fleetId}/devices/${device_id}/rotate-secret`;
     void submit(async () =>
-      setSecret((await call<RotatedSecretDocument>('POST', path, { body: {} })).device_secret),
+      setSecret((await callAs<RotatedSecretDocument>('POST', path, { body: {} })).device_secret),
     );
   };
   return (

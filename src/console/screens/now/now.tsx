@@ -5,7 +5,7 @@ import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Icon } from '../../parts/icon.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { QueryBar } from '../devices/query-bar.tsx';
 import { sendTo } from '../send/send-to.ts';
@@ -17,7 +17,7 @@ import { Pulse } from './pulse-charts.tsx';
 /** The first screen: find a device, see how many are well, and what is not. */
 export function NowScreen({ fleetId }: { fleetId: string }) {
   const path = `/fleets/${fleetId}/counts`;
-  const counts = useResource(path, (signal) => call<FleetCountsDocument>('GET', path, { signal }), 5);
+  const counts = useResource(path, (signal) => callAs<FleetCountsDocument>('GET', path, { signal }), 5);
   const isNew = counts.value !== undefined && counts.value.devices <= 1;
   const send = (): void => {
     sendTo.value = { deviceId: '' };

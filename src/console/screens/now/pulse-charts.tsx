@@ -5,7 +5,7 @@ import { Section } from '../../frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Chart } from '../../parts/chart.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { type Beat, beatsAfter } from './pulse.ts';
 
@@ -19,7 +19,7 @@ const milliseconds = (value: number): string =>
 
 /** Draws what the server has done in the last minutes, and who asks most. */
 export function Pulse({ fleetId }: { fleetId: string }) {
-  const top = useResource('top', (signal) => call<TopDocument>('GET', '/top', { signal }), 2);
+  const top = useResource('top', (signal) => callAs<TopDocument>('GET', '/top', { signal }), 2);
   const { value } = top;
   useEffect(() => {
     if (value === undefined || value.time === before?.time) return;

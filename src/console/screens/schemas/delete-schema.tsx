@@ -1,6 +1,6 @@
 import { Confirm } from '../../forms/confirm.tsx';
 import { go, href } from '../../page/router.ts';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import type { SchemaUse } from './schema-uses.ts';
 
 export interface DeleteSchemaProps {
@@ -16,7 +16,7 @@ export function DeleteSchema({ fleetId, kind, name, uses, onClose }: DeleteSchem
   return (
     <Confirm
       title={`Delete the ${kind} schema ${name}`}
-      work={() => call('DELETE', `/fleets/${fleetId}/schemas/${kind}/${name}`)}
+      work={() => callAs('DELETE', `/fleets/${fleetId}/schemas/${kind}/${name}`)}
       onClose={onClose}
       onDone={() => go(href([fleetId, 'schemas']))}
     >

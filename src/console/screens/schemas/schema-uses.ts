@@ -2,7 +2,7 @@ import type { ActionDocument } from '../../../contract/action.ts';
 import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import type { ForwarderDocument } from '../../../contract/forwarder.ts';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 
 /** An action, forwarder or consumer that names a schema; `what` is also the command that shows it. */
@@ -19,9 +19,9 @@ export function useSchemaUses(fleetId: string): Resource<SchemaUses> {
   const path = `/fleets/${fleetId}`;
   return useResource(`${path} uses`, async (signal) => {
     const [actions, forwarders, consumers] = await Promise.all([
-      call<ListDocument<ActionDocument>>('GET', `${path}/actions`, { signal }),
-      call<ListDocument<ForwarderDocument>>('GET', `${path}/forwarders`, { signal }),
-      call<ListDocument<ConsumerDocument>>('GET', `${path}/consumers`, { signal }),
+      callAs<ListDocument<ActionDocument>>('GET', `${path}/actions`, { signal }),
+      callAs<ListDocument<ForwarderDocument>>('GET', `${path}/forwarders`, { signal }),
+      callAs<ListDocument<ConsumerDocument>>('GET', `${path}/consumers`, { signal }),
     ]);
     const uses = new Map<string, SchemaUse[]>();
     const add = (key: string, use: SchemaUse): void => {

@@ -10,7 +10,7 @@ import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { NewSchema } from './new-schema.tsx';
 import { newSchema, schemaDraftKey } from './schema-text.ts';
@@ -34,7 +34,7 @@ export function SchemasScreen({ fleetId }: { fleetId: string }) {
   const path = `/fleets/${fleetId}/schemas`;
   const list = useResource(
     path,
-    (signal) => call<ListDocument<SchemaDocument>>('GET', path, { signal }),
+    (signal) => callAs<ListDocument<SchemaDocument>>('GET', path, { signal }),
     everySeconds,
   );
   const uses = useSchemaUses(fleetId);

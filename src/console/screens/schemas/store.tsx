@@ -3,7 +3,7 @@ import { Section } from '../../frame.tsx';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import type { SchemaUse } from './schema-uses.ts';
 import { UsedBy } from './used-by.tsx';
@@ -25,7 +25,7 @@ export function StoreDrawer({ fleetId, kind, name, before, after, uses, onClose,
   const { error, isBusy, submit } = useSubmit();
   const verb = before === undefined ? 'Store' : 'Replace';
   const store = (): void =>
-    void submit(() => call('PUT', `/fleets/${fleetId}/schemas/${kind}/${name}`, { body: after })).then(
+    void submit(() => callAs('PUT', `/fleets/${fleetId}/schemas/${kind}/${name}`, { body: after })).then(
       (isDone) => isDone && onDone(),
     );
   return (

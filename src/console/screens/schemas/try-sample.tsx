@@ -6,7 +6,7 @@ import type { KeptDraft } from '../../page/drafts.ts';
 import { Banner, SchemaErrors } from '../../parts/banner.tsx';
 import { indentedJson } from '../../parts/payload.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import type { SampleText } from './schema-text.ts';
 import { faultsKey, faultsOfSample, markedFaults, type SchemaCheck } from './use-schema-check.ts';
@@ -27,9 +27,13 @@ export function TrySample({ fleetId, kind, name, sample, check, isReadOnly }: Tr
   const faults = faultsOfSample(check);
   const takeNewest = (): void =>
     void submit(async () => {
-      const { items } = await call<{ items: RecordDocument[] }>('GET', `/fleets/${fleetId}/records:latest`, {
-        query: { kind: [kind], schema: [name], limit: 1 },
-      });
+      const { items } = await callAs<{ items: RecordDocument[] }>(
+        'GET',
+        `/fleets/${fleetId}/records:latest`,
+        {
+          query: { kind: [kind], schema: [name], limit: 1 },
+        },
+      );
       setNone(items[0] === undefined);
       if (items[0] !== undefined) sample.change({ sample: indentedJson(items[0].payload) });
     });

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { SchemaCheckDocument } from '../../../contract/schema.ts';
 import { checkInTurn } from '../../editor/check-in-turn.ts';
 import type { Fault } from '../../editor/faults.ts';
-import { CallError, call } from '../../server/client.ts';
+import { CallError, callAs } from '../../server/client.ts';
 
 const delayMs = 400;
 /** Pause before a check that could not be made is tried again. */
@@ -33,7 +33,7 @@ export function useSchemaCheck(
   const body = JSON.stringify({ kind, schema: text, sample });
   const [attempt, setAttempt] = useState(0);
   const ask = useRef(
-    checkInTurn((body) => call<SchemaCheckDocument>('POST', `/fleets/${fleetId}/schemas:check`, { body })),
+    checkInTurn((body) => callAs<SchemaCheckDocument>('POST', `/fleets/${fleetId}/schemas:check`, { body })),
   );
   // Typing begins the pause anew
   useEffect(() => {

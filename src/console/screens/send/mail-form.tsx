@@ -4,7 +4,7 @@ import type { ListDocument } from '../../../contract/document.ts';
 import type { SchemaDocument } from '../../../contract/schema.ts';
 import { Choice } from '../../parts/choice.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { type Draft, draftPayload } from './draft.ts';
 import { PayloadFields } from './payload-fields.tsx';
@@ -39,7 +39,7 @@ function To(props: { fleetId: string; deviceId: string; onChange: MailFormProps[
   const isId = /^[A-Za-z0-9]{10}$/.test(deviceId);
   const path = `/fleets/${fleetId}/devices/${deviceId}`;
   const device = useResource(isId ? path : undefined, (signal) =>
-    call<ShownDeviceDocument>('GET', path, { signal }),
+    callAs<ShownDeviceDocument>('GET', path, { signal }),
   );
   const { value, error } = device;
   return (
@@ -100,14 +100,14 @@ function Times({ draft, onChange }: Pick<MailFormProps, 'draft' | 'onChange'>) {
 function NameAndPayload(props: Pick<MailFormProps, 'fleetId' | 'draft' | 'errors' | 'onChange'>) {
   const { fleetId, draft, errors, onChange } = props;
   const schemas = useResource(`/fleets/${fleetId}/schemas`, (signal) =>
-    call<ListDocument<SchemaDocument>>('GET', `/fleets/${fleetId}/schemas`, { signal }),
+    callAs<ListDocument<SchemaDocument>>('GET', `/fleets/${fleetId}/schemas`, { signal }),
   );
   const names = schemas.value?.items.filter(({ kind }) => kind === 'mail').map(({ name }) => name) ?? [];
   const hasSchema = names.includes(draft.name);
   const path = `/fleets/${fleetId}/schemas/mail/${draft.name}`;
   const schema = useResource(
     hasSchema ? path : undefined,
-    async (signal) => formFieldsOf(await call<unknown>('GET', path, { signal })) ?? [],
+    async (signal) => formFieldsOf(await callAs<unknown>('GET', path, { signal })) ?? [],
   );
   const fields = hasSchema ? (schema.value ?? []) : [];
   // Another schema begins another form

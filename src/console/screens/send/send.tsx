@@ -5,7 +5,7 @@ import { path } from '../../page/router.ts';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { type Draft, draftPayload, emptyDraft, problemOf, settingsOf } from './draft.ts';
 import { newIdempotencyKey } from './idempotency-key.ts';
@@ -63,7 +63,7 @@ export function SendDrawer({ fleetId, recipient }: { fleetId: string; recipient:
     if (problem !== undefined) return;
     void submit(async () => {
       const { method, path, ...rest } = requestOf(fleetId, recipient, draft);
-      const answer = await call<SentMailDocument | BroadcastDocument>(method, path, {
+      const answer = await callAs<SentMailDocument | BroadcastDocument>(method, path, {
         ...rest,
         headers: { 'Idempotency-Key': key },
       });

@@ -6,7 +6,7 @@ import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { type RouteRate, type ServerRates, useServerRates } from './rates.ts';
 import { ShardTable } from './shards.tsx';
 
@@ -54,7 +54,7 @@ function Held({ onReleased }: { onReleased: () => void }) {
       {isAsked && (
         <Confirm
           title="Release the server"
-          work={() => call('DELETE', '/hold')}
+          work={() => callAs('DELETE', '/hold')}
           onClose={() => setAsked(false)}
           onDone={onReleased}
         >

@@ -9,7 +9,7 @@ import { Commands } from '../../parts/commands.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { CallError, call } from '../../server/client.ts';
+import { CallError, callAs } from '../../server/client.ts';
 import { serverNow, spanText } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
@@ -22,7 +22,7 @@ interface LastBackup {
 
 async function readBackup(signal: AbortSignal): Promise<LastBackup> {
   try {
-    return { backup: await call<BackupDocument>('GET', '/backup', { signal }) };
+    return { backup: await callAs<BackupDocument>('GET', '/backup', { signal }) };
   } catch (error) {
     if (error instanceof CallError && error.code === 'backup_not_found') return { backup: undefined };
     throw error;
@@ -111,7 +111,7 @@ function NewBackup({ onClose, onStarted }: { onClose: () => void; onStarted: () 
   const start = async (event: SubmitEvent): Promise<void> => {
     const named = formTexts(event)('folder');
     const body = named === '' ? {} : { folder: named };
-    if (!(await submit(() => call('POST', '/backup', { body })))) return;
+    if (!(await submit(() => callAs('POST', '/backup', { body })))) return;
     onStarted();
     onClose();
   };

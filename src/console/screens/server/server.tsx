@@ -3,7 +3,7 @@ import { Head } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { call } from '../../server/client.ts';
+import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { ServerActivity } from './activity.tsx';
 import { BackupSection } from './backup.tsx';
@@ -19,8 +19,8 @@ function isInFolder({ configuration }: ServerDocument): boolean {
 
 /** The server: what it does now, its shards, its certificates, its backup, and its configuration with sources. */
 export function ServerScreen({ fleetId }: { fleetId: string }) {
-  const top = useResource('server top', (signal) => call<TopDocument>('GET', '/top', { signal }), 2);
-  const server = useResource('server', (signal) => call<ServerDocument>('GET', '/server', { signal }), 30);
+  const top = useResource('server top', (signal) => callAs<TopDocument>('GET', '/top', { signal }), 2);
+  const server = useResource('server', (signal) => callAs<ServerDocument>('GET', '/server', { signal }), 30);
   const refresh = (): void => {
     top.refresh();
     server.refresh();

@@ -140,7 +140,7 @@ async function checkMailboxes(
   let listed = 0;
   let after = '';
   for (;;) {
-    const page = await admin.request<ListDocument<DeviceDocument>>(
+    const page = await admin.requestAs<ListDocument<DeviceDocument>>(
       'GET',
       `/fleets/${fleetId}/devices?limit=1000${after}`,
     );
@@ -159,7 +159,7 @@ async function checkMailboxes(
 }
 
 async function mailsOf(admin: AdminAccess, fleetId: string, deviceId: string): Promise<string[]> {
-  const { items } = await admin.request<ListDocument<WaitingMailDocument>>(
+  const { items } = await admin.requestAs<ListDocument<WaitingMailDocument>>(
     'GET',
     `/fleets/${fleetId}/devices/${deviceId}/mail?limit=1000`,
   );

@@ -3,11 +3,16 @@ import type { Readable } from 'node:stream';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 
+interface AdminRequest {
+  json?: unknown;
+  headers?: Readonly<Record<string, string>> | undefined;
+}
+
 /** The calls that the simulator needs of a client of the admin API. */
 export interface AdminAccess {
   readonly url: string;
-  request<T>(method: string, path: string, body?: { json: unknown }, headers?: Headers): Promise<T>;
-  open(method: string, path: string, body?: { json: unknown }, headers?: Headers): Promise<Response>;
+  requestAs<T>(method: string, path: string, parts?: AdminRequest): Promise<T>;
+  open(method: string, path: string, parts?: AdminRequest): Promise<Response>;
   exchange(path: string, contentType: string, body: Readable): Promise<IncomingMessage>;
 }
 
@@ -35,12 +40,10 @@ export class PatientAdmin {
       const client = clients[this.#turn % clients.length];
       try {
         if (client === undefined) throw new OperatorError('No server of the run is up.');
-        return await client.request<T>(
-          method,
-          path,
-          body,
-          key === undefined ? undefined : new Headers({ 'Idempotency-Key': key }),
-        );
+        return await client.requestAs<T>(method, path, {
+          ...body,
+          headers: key === undefined ? undefined : { 'Idempotency-Key': key },
+        });
       } catch (error) {
         if (isRefusal(error) || performance.now() > endMs) throw error;
         this.#turn += 1;

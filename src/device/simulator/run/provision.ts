@@ -16,10 +16,10 @@ const linesPerChunk = 1_000;
 export async function createSimulatedFleet(admin: AdminAccess, scenario: Scenario): Promise<string> {
   const fleetId = idPrefix + generateFleetId().slice(idPrefix.length);
   const name = `${namePrefix}: ${scenario.devices} devices, seed ${scenario.seed}`;
-  await admin.request('POST', '/fleets', { json: { fleet_id: fleetId, name } });
+  await admin.requestAs('POST', '/fleets', { json: { fleet_id: fleetId, name } });
   for (const [kind, schemas] of Object.entries(scenario.schemas)) {
     for (const [schema, json] of Object.entries(schemas)) {
-      await admin.request('PUT', `/fleets/${fleetId}/schemas/${kind}/${schema}`, { json });
+      await admin.requestAs('PUT', `/fleets/${fleetId}/schemas/${kind}/${schema}`, { json });
     }
   }
   return fleetId;
@@ -67,7 +67,7 @@ export async function simulatedFleets(admin: AdminAccess): Promise<FleetDocument
   const found: FleetDocument[] = [];
   let after = '';
   for (;;) {
-    const page = await admin.request<ListDocument<FleetDocument>>('GET', `/fleets?limit=1000${after}`);
+    const page = await admin.requestAs<ListDocument<FleetDocument>>('GET', `/fleets?limit=1000${after}`);
     const own = page.items.filter(
       ({ fleet_id, name }) => fleet_id.startsWith(idPrefix) && name.startsWith(`${namePrefix}: `),
     );
@@ -83,5 +83,5 @@ export async function removeSimulatedFleet(
   { fleet_id, name }: FleetDocument,
 ): Promise<void> {
   // Confirmed by its name, as a person would.
-  await admin.request('DELETE', `/fleets/${fleet_id}?${new URLSearchParams({ name })}`);
+  await admin.requestAs('DELETE', `/fleets/${fleet_id}?${new URLSearchParams({ name })}`);
 }

@@ -6,7 +6,7 @@ import { Banner, ErrorBanner } from '../../../parts/banner.tsx';
 import { Commands } from '../../../parts/commands.tsx';
 import { Drawer } from '../../../parts/dialogs.tsx';
 import { Untrusted } from '../../../parts/untrusted.tsx';
-import { call } from '../../../server/client.ts';
+import { callAs } from '../../../server/client.ts';
 import { useSubmit } from '../../../server/submit.ts';
 import { type ActionText, deploymentBody, putWords } from '../action-text.ts';
 import { SettingChanges } from './setting-changes.tsx';
@@ -34,7 +34,7 @@ export function DeployDrawer({ fleetId, name, current, text, isNew, onClose, onD
   const deploy = (): void =>
     void submit(async () =>
       onDone(
-        await call<DeployedActionDocument>('PUT', path, { body: deploymentBody(text, isNew, isDoubtful) }),
+        await callAs<DeployedActionDocument>('PUT', path, { body: deploymentBody(text, isNew, isDoubtful) }),
       ),
     );
   return (

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { TrialDocument } from '../../../../contract/action-run.ts';
 import { indentedJson } from '../../../parts/payload.tsx';
-import { CallError, call } from '../../../server/client.ts';
+import { CallError, callAs } from '../../../server/client.ts';
 import { parseExactly } from '../../../server/exact-json.ts';
 import { type ActionText, trialBodyText } from '../action-text.ts';
 
@@ -28,7 +28,7 @@ export function testTexts(tests: string): string[] {
 async function runTest(path: string, body: string, signal: AbortSignal): Promise<TestResult> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const { error, reason } = await call<TrialDocument>('POST', path, { body, signal });
+      const { error, reason } = await callAs<TrialDocument>('POST', path, { body, signal });
       if (reason !== null) return { hasPassed: false, msg: reason };
       return { hasPassed: error === null, msg: error === null ? '' : `${error.code}: ${error.msg}` };
     } catch (error) {

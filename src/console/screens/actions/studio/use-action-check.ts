@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { CheckDocument } from '../../../../contract/action.ts';
 import { checkInTurn } from '../../../editor/check-in-turn.ts';
 import type { Fault } from '../../../editor/faults.ts';
-import { CallError, call } from '../../../server/client.ts';
+import { CallError, callAs } from '../../../server/client.ts';
 import { type ActionText, triggerIn } from '../action-text.ts';
 
 type PlacedFault = CheckDocument['items'][number];
@@ -33,7 +33,7 @@ export function useActionCheck(fleetId: string, name: string, text: ActionText, 
   const on = text.on.join();
   const check = useMemo(() => {
     const ask = checkInTurn((source) =>
-      call<CheckDocument>('POST', `/fleets/${fleetId}/actions:check`, {
+      callAs<CheckDocument>('POST', `/fleets/${fleetId}/actions:check`, {
         body: { source, on: on === '' ? [] : on.split(',').map(triggerIn), name },
       }),
     );

@@ -1,5 +1,5 @@
 import type { CheckDocument } from '../../../../contract/action.ts';
-import { call } from '../../../server/client.ts';
+import { callAs } from '../../../server/client.ts';
 import { type Resource, useResource } from '../../../server/resource.ts';
 import { type ActionText, triggerIn } from '../action-text.ts';
 import { type TestResult, testTexts, useTestRuns } from './test-runs.ts';
@@ -23,7 +23,7 @@ export function useDoubts(fleetId: string, name: string, text: ActionText): Doub
   const runs = tests === 0 ? undefined : 'once';
   const results = useTestRuns(`/fleets/${fleetId}/actions/${name}/test`, runs, text);
   const types = useResource(isTyped ? 'types' : undefined, (signal) =>
-    call<CheckDocument>('POST', `/fleets/${fleetId}/actions:check`, {
+    callAs<CheckDocument>('POST', `/fleets/${fleetId}/actions:check`, {
       body: { source: text.source, on: text.on.map(triggerIn) },
       signal,
     }),

@@ -2,7 +2,7 @@ import type { ListDocument } from '../../../../contract/document.ts';
 import type { RecordDocument } from '../../../../contract/record.ts';
 import type { SchemaDocument } from '../../../../contract/schema.ts';
 import type { KnownOfFleet } from '../../../editor/completion.ts';
-import { call } from '../../../server/client.ts';
+import { callAs } from '../../../server/client.ts';
 import { type Resource, useResource } from '../../../server/resource.ts';
 import { triggerIn } from '../action-text.ts';
 
@@ -21,7 +21,7 @@ const latestRecords = 20;
 export function useFleetKnowledge(fleetId: string, on: readonly string[]): FleetKnowledge {
   const path = `/fleets/${fleetId}`;
   const schemas = useResource(`${path}/schemas`, (signal) =>
-    call<ListDocument<SchemaDocument>>('GET', `${path}/schemas`, { signal }),
+    callAs<ListDocument<SchemaDocument>>('GET', `${path}/schemas`, { signal }),
   );
   const triggers = on.map(triggerIn);
   const key = on.join();
@@ -29,12 +29,12 @@ export function useFleetKnowledge(fleetId: string, on: readonly string[]): Fleet
     Promise.all(
       triggers.map(({ kind, schema }) =>
         // A schema that is gone completes nothing.
-        call<unknown>('GET', `${path}/schemas/${kind}/${schema}`, { signal }).catch(() => ({})),
+        callAs<unknown>('GET', `${path}/schemas/${kind}/${schema}`, { signal }).catch(() => ({})),
       ),
     ),
   );
   const latest = useResource(on.length === 0 ? undefined : `${path} ${key}`, async (signal) => {
-    const { items } = await call<{ items: RecordDocument[] }>('GET', `${path}/records:latest`, {
+    const { items } = await callAs<{ items: RecordDocument[] }>('GET', `${path}/records:latest`, {
       query: {
         kind: [...new Set(triggers.map(({ kind }) => kind))],
         schema: [...new Set(triggers.map(({ schema }) => schema))],

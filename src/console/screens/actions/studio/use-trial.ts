@@ -3,7 +3,7 @@ import type { TrialDocument } from '../../../../contract/action-run.ts';
 import type { RecordDocument } from '../../../../contract/record.ts';
 import { useDraft } from '../../../page/drafts.ts';
 import { indentedJson } from '../../../parts/payload.tsx';
-import { call } from '../../../server/client.ts';
+import { callAs } from '../../../server/client.ts';
 import { parseExactly } from '../../../server/exact-json.ts';
 import type { Resource } from '../../../server/resource.ts';
 import { useSubmit } from '../../../server/submit.ts';
@@ -56,7 +56,7 @@ export function useTrial({ fleetId, name, text, latest }: TrialProps) {
       setTried(undefined);
       const body = trialBodyText(text, { record: used });
       const path = `/fleets/${fleetId}/actions/${name}/test`;
-      const trial = await call<TrialDocument>('POST', path, { body });
+      const trial = await callAs<TrialDocument>('POST', path, { body });
       setTried({ trial, record: used, source: text.source });
     });
   };
