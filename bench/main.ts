@@ -78,7 +78,7 @@ async function run(names: readonly string[], flags: Flags): Promise<void> {
     writeReport(report, flags.out);
   }
   for (const { benchmark, subject, reason } of skipped) console.log(`${benchmark}, ${subject}: ${reason}`);
-  console.log(`The report is in ${join(flags.out, 'report.html')}.`);
+  console.log(`The report is in ${join(flags.out, 'report.txt')}.`);
 }
 
 /** A benchmark that fails is told of among the skipped, and ends the process with 1 when the others are done. */

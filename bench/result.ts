@@ -69,11 +69,11 @@ export interface Skipped {
   reason: string;
 }
 
-/** Record of a run: the raw JSON, and what the page is made of. */
+/** Record of a run: the raw JSON, and what text and CSV are made of. */
 export interface Report {
   /** ISO 8601. */
   startedAt: string;
-  /** Machine it ran on, as the page prints it: 'CPU', 'Memory', 'Node', a library's name. */
+  /** Machine it ran on, as the text prints it: 'CPU', 'Memory', 'Node', a library's name. */
   machine: Readonly<Record<string, string>>;
   benchmarks: readonly { name: string; about: string }[];
   results: readonly Result[];

@@ -1,7 +1,7 @@
 import type { Conditions, Figures, Result } from '../result.ts';
 
 /** A figure as a column: what stands over it and how its values are put. */
-export interface Quantity {
+interface Quantity {
   label: string;
   unit: string;
 }
@@ -52,7 +52,7 @@ function counted(value: number, noun: string): string {
   return `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-export function grouped(value: number): string {
+function grouped(value: number): string {
   return value.toLocaleString('en-GB', { maximumFractionDigits: 20 });
 }
 
@@ -90,7 +90,7 @@ export function varyingConditions(results: readonly Result[]): (keyof Conditions
   return conditionKeys.filter((key) => new Set(results.map(({ conditions }) => conditions[key])).size > 1);
 }
 
-/** Conditions shared by all of them, for the caption. */
+/** Conditions shared by all of them, for the line above. */
 export function sharedConditionsText(results: readonly Result[]): string {
   const varying = varyingConditions(results);
   const [first] = results;
