@@ -1,6 +1,6 @@
+import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import { certificate } from './certificate.ts';
 import { generateDevices } from './devices.ts';
-import { freePort } from './free-port.ts';
 import { Peer } from './peer.ts';
 import { startScript } from './server-process.ts';
 import type { Subject } from './subject.ts';

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import {
   createAuthority,
   createServerCertificate,
   type KeyedCertificate,
 } from '../../src/server/certificates/authority.ts';
-import { freePort } from '../harness/free-port.ts';
 import { RawConnection, requestText } from '../harness/raw.ts';
 import { ownCertificate, TestServer, temporaryFolder } from '../harness/server.ts';
 import { pause, until } from '../harness/vitals.ts';

@@ -3,9 +3,7 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { createFleet } from '../harness/device.ts';
-import { TestServer, temporaryFolder } from '../harness/server.ts';
-
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+import { mainFile, TestServer, temporaryFolder } from '../harness/server.ts';
 
 it('tail prints what is stored, and goes on where it was when the server comes back', async () => {
   const folder = temporaryFolder();

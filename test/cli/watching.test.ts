@@ -7,9 +7,7 @@ import { deviceKeyOf } from '../../src/core/identity.ts';
 import { TopTalkers } from '../../src/device-api/limits/top-talkers.ts';
 import { fleetpost, fleetpostJson } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
-import { engine, shards, TestServer } from '../harness/server.ts';
-
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+import { engine, mainFile, shards, TestServer } from '../harness/server.ts';
 
 it('fleetpost top shows requests, shards, streams, mail and talkers; dashboard and alerts name metrics that there are', {
   timeout: 180_000,

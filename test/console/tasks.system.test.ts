@@ -1,9 +1,9 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import { ConsolePage, launchBrowser } from '../harness/browser.ts';
 import { type ConsoleFleet, createConsoleFleet } from '../harness/console-fleet.ts';
 import { createFleet } from '../harness/device.ts';
-import { freePort } from '../harness/free-port.ts';
 import { TestServer } from '../harness/server.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
 

@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createProgram, runProgram } from '../../src/cli/program.ts';
-import type { TestServer } from './server.ts';
-
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+import { mainFile, type TestServer } from './server.ts';
 
 export interface CommandResult {
   status: number;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import type { DatabasePath } from './database-path.ts';
-import { freePort } from './free-port.ts';
 import { patiently } from './postgres-member.ts';
 
 /** A server that HAProxy may lead to, and where it is asked whether it is primary. */

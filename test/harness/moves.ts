@@ -7,9 +7,8 @@ import type { Move } from '../../src/domain/placement.ts';
 import { DataFolder } from '../../src/storage/lmdb/environment/data-folder.ts';
 import { endOfShardLog } from '../../src/storage/lmdb/reshard/move-log.ts';
 import { eachShard } from './log.ts';
-import type { ServerReport } from './server.ts';
+import { mainFile, type ServerReport } from './server.ts';
 
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 /** A start without a move takes about a second. */
 const startMsMax = 1_500;
 

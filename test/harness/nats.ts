@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { type ConnectionOptions, connect, type NatsConnection } from '@nats-io/transport-node';
-import { freePort } from './free-port.ts';
+import { freePort } from '../../src/device/simulator/run/free-port.ts';
 
 export interface KeptMessage {
   subject: string;

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chownSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { freePort } from './free-port.ts';
+import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import type { Candidate } from './haproxy-path.ts';
 import { account, installedProgram, owner } from './postgres-program.ts';
 import { freezeTree, killTree, thawTree } from './process-tree.ts';

@@ -5,8 +5,8 @@ import { request } from 'node:https';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import { createAuthority, createServerCertificate } from '../../src/server/certificates/authority.ts';
-import { freePort } from './free-port.ts';
 import { until } from './vitals.ts';
 
 /**

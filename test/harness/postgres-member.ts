@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { appendFileSync, chownSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { freePort } from './free-port.ts';
+import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import { account, installedProgram, owner, runProgram } from './postgres-program.ts';
 import { freezeTree, killTree, thawTree } from './process-tree.ts';
 

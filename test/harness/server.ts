@@ -9,7 +9,8 @@ import { temporaryFolder } from './temporary-folder.ts';
 
 export { temporaryFolder } from './temporary-folder.ts';
 
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
+/** Path of the program, as it is shipped. */
+export const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 /** The shard count that this run of the suite is for. */
 export const shards = Number(process.env.SHARDS ?? 1);

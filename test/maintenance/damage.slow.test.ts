@@ -15,13 +15,19 @@ import { fleetpost } from '../harness/command.ts';
 import { createFleet, type TestDevice } from '../harness/device.ts';
 import { openEnvironment } from '../harness/environment.ts';
 import { eachShard } from '../harness/log.ts';
-import { ownCertificate, type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
+import {
+  mainFile,
+  ownCertificate,
+  type ServerReport,
+  shards,
+  TestServer,
+  temporaryFolder,
+} from '../harness/server.ts';
 
 const pageBytes = 4_096;
 const quiet = { start: () => {}, onRecord: () => {} };
 const folder = temporaryFolder();
 const sound = join(folder, 'sound');
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 let report: ServerReport;
 let device: TestDevice;
 /** In the same shard, behind it in every table, with one mail. */

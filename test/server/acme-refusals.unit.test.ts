@@ -6,12 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/core/telemetry/log.ts';
+import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import { AcmeFiles, orderFailureOf } from '../../src/server/certificates/acme-files.ts';
 import { orderCertificate } from '../../src/server/certificates/acme-order.ts';
 import { AcmeRenewal } from '../../src/server/certificates/acme-renewal.ts';
 import type { AcmeTerms } from '../../src/server/certificates/acme-terms.ts';
 import { createAuthority, createServerCertificate } from '../../src/server/certificates/authority.ts';
-import { freePort } from '../harness/free-port.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
 import { pause, until } from '../harness/vitals.ts';
 

@@ -9,13 +9,12 @@ import type { Config } from '../../src/server/configuration/config.ts';
 import { createFleet } from '../harness/device.ts';
 import { Pebble } from '../harness/pebble.ts';
 import { RawConnection, requestText } from '../harness/raw.ts';
-import { ownCertificate, TestServer, temporaryFolder } from '../harness/server.ts';
+import { mainFile, ownCertificate, TestServer, temporaryFolder } from '../harness/server.ts';
 import { metric, pause, until } from '../harness/vitals.ts';
 
 const domain = 'fleet.example';
 /** A directory that nobody reached is asked again after 5 s. */
 const retriedMs = 30_000;
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 function configFor(pebble: Pebble, domains = domain): Partial<Config> {
   return {

@@ -5,10 +5,8 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { restartDelayMs } from '../../src/server/supervisor.ts';
 import { TestDevice } from '../harness/device.ts';
-import { type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
+import { mainFile, type ServerReport, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 import { pause, until } from '../harness/vitals.ts';
-
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 /** `serve` as an operator runs it: a parent, and a child that serves. */
 class Supervised {

@@ -7,11 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFleet, oneConnection, type TestDevice } from '../harness/device.ts';
 import { readRecords } from '../harness/log.ts';
 import { RawConnection, requestText } from '../harness/raw.ts';
-import { shards, TestServer, temporaryFolder } from '../harness/server.ts';
+import { mainFile, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 import { datapointHead, openStreams, pause, until } from '../harness/vitals.ts';
 
 const exitSecondsMax = 15;
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 /** Clients that write until the server is gone, and remember everything that it promised them. */
 class Load {

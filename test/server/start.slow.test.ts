@@ -2,16 +2,15 @@ import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import { fleetpost } from '../harness/command.ts';
 import { createFleet } from '../harness/device.ts';
-import { ownCertificate, shards, TestServer, temporaryFolder } from '../harness/server.ts';
+import { mainFile, ownCertificate, shards, TestServer, temporaryFolder } from '../harness/server.ts';
 
 const loopback = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 /** Starts `serve` as a person would, and answers what it printed once it is there. */
 async function serve(
@@ -160,14 +159,6 @@ it('a data folder that is in use, damaged, foreign or of another format is refus
   writeFileSync(join(folder, 'foreign', 'letters.txt'), 'dear');
   expect((await start(join(folder, 'foreign'))).stderr).toMatch(/not a Fleetpost data folder/);
 });
-
-async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const { port } = listener.address() as AddressInfo;
-  listener.close();
-  return port;
-}
 
 it('a port that is taken is refused, and the folder is free again', async () => {
   await using server = await TestServer.start();

@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { execute } from '../harness/command.ts';
+import { mainFile } from '../harness/server.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
-
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 it('the commands that the first start prints work', async () => {
   const data = temporaryFolder();

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { Postgres } from '../harness/postgres.ts';
+import { mainFile } from '../harness/server.ts';
 
 /** `npm run test:fleet`: a simulated fleet of all profiles with faults, on a data folder and on two nodes. */
 const { values } = parseArgs({
@@ -14,7 +15,6 @@ const { values } = parseArgs({
     more: { type: 'string', default: '' },
   },
 });
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 /** Runs the simulator with these options beside those of all; answers its exit status. */
 async function simulate(own: readonly string[]): Promise<number> {

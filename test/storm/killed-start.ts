@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mainFile } from '../harness/server.ts';
 import type { Random } from './random.ts';
 
-const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 /** A start takes a second on an idle machine. */
 const delayMsMax = 1_500;
 

@@ -1,9 +1,9 @@
 import { hash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { RecordableHistogram } from 'node:perf_hooks';
+import { freePort } from '../../../src/device/simulator/run/free-port.ts';
 import { certificate } from '../certificate.ts';
 import { generateDevices } from '../devices.ts';
-import { freePort } from '../free-port.ts';
 import { enqueue, type Mail } from '../mail-queue.ts';
 import { Peer, type PeerOptions } from '../peer.ts';
 import { clientOf, missingPostgres, startPostgres, synchronousCommit } from '../postgres.ts';

@@ -10,11 +10,10 @@ import { importDevices } from '../../harness/broadcast.ts';
 import { fleetpost } from '../../harness/command.ts';
 import { type CopiedKind, copy, copyArguments, emptyDatabases } from '../../harness/copying.ts';
 import { createFleet } from '../../harness/device.ts';
-import { TestServer, temporaryFolder } from '../../harness/server.ts';
+import { mainFile, TestServer, temporaryFolder } from '../../harness/server.ts';
 import { fillShards } from '../../harness/shard-records.ts';
 import { optionsOf } from '../contract/postgres-engine.ts';
 
-const mainFile = new URL('../../../dist/main.js', import.meta.url).pathname;
 /** More of them by `COPY_KILLS=100`. */
 const kills = Number(process.env.COPY_KILLS ?? 4);
 const killsInARow = Math.min(4, kills / 2);

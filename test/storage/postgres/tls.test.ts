@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../../../src/device/simulator/run/free-port.ts';
 import { makeCertificate } from '../../harness/certificate.ts';
-import { freePort } from '../../harness/free-port.ts';
 import { Postgres } from '../../harness/postgres.ts';
 import { ShardNode } from './shard-node.ts';
 

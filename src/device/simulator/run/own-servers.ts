@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { OperatorError } from '../../../core/errors.ts';
 import type { NodeAddress } from '../connection/connections.ts';
+import { freePort } from './free-port.ts';
 
 const mainFile = new URL('../../../main.js', import.meta.url).pathname;
 /** Kept of what a server says, for the sentence when it ends by itself. */
@@ -184,13 +184,4 @@ async function migrate(environment: NodeJS.ProcessEnv): Promise<void> {
   });
   const [status] = await once(child, 'close');
   if (status !== 0) throw new OperatorError(`The databases could not be prepared: ${reason}`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

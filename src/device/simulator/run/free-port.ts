@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
-/** One of loopback that nobody listens on, for what must be told its port before it starts. */
+/** Finds a port of loopback that nobody listens on, for what must be told its port before it starts. */
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
