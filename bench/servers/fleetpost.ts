@@ -1,19 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordableHistogram } from 'node:perf_hooks';
 import { AdminClient, pathOf } from '../../src/cli/admin-client.ts';
-import { type Config, type ConfigKey, environmentName } from '../../src/server/configuration/config.ts';
+import type { Config } from '../../src/server/configuration/config.ts';
+import { TestServer } from '../../test/harness/server.ts';
 import { certificate } from './certificate.ts';
 import { fleetId } from './devices.ts';
 import { enqueue, type Mail } from './mail-queue.ts';
 import { datapointSchema, messageSchema, payloadSchema } from './payload-schema.ts';
-import { ServerProcess } from './server-process.ts';
 import type { Credentials, MailServer, StartOptions, Subject } from './subject.ts';
 import { removeFolder, temporaryFolder } from './temporary-folder.ts';
 import type { ThreadClock, ThreadTimes } from './thread-times.ts';
-
-/** Path of the program, as it is shipped. */
-export const mainFile = new URL('../../dist/main.js', import.meta.url).pathname;
 
 /** The most devices that one import makes. */
 const importMax = 1_000_000;
@@ -32,17 +28,15 @@ export class Fleetpost implements MailServer {
   readonly devices: Credentials[] = [];
   /** Set where the figures are to say which threads needed what. */
   threadClock: ThreadClock | undefined;
-  readonly #environment: NodeJS.ProcessEnv;
-  readonly #isInspected: boolean;
-  #process: ServerProcess | undefined;
-  #url = '';
-  #adminUrl = '';
+  readonly #config: Partial<Config>;
+  readonly #nodeFlags: readonly string[];
+  #process: TestServer | undefined;
   #admin: AdminClient | undefined;
 
-  private constructor(certFile: string, environment: NodeJS.ProcessEnv, isInspected: boolean) {
+  private constructor(certFile: string, config: Partial<Config>, nodeFlags: readonly string[]) {
     this.certFile = certFile;
-    this.#environment = environment;
-    this.#isInspected = isInspected;
+    this.#config = config;
+    this.#nodeFlags = nodeFlags;
   }
 
   static async start({ devices, ...options }: FleetpostOptions): Promise<Fleetpost> {
@@ -60,27 +54,24 @@ export class Fleetpost implements MailServer {
     isInspected = false,
   }: Omit<FleetpostOptions, 'devices'>): Promise<Fleetpost> {
     const { certFile, keyFile } = tls ?? (await certificate());
-    const values = { shards, logLevel: 'warn', tlsCertFile: certFile, tlsKeyFile: keyFile, ...config };
-    const environment: NodeJS.ProcessEnv = {
-      FLEETPOST_LISTEN: '127.0.0.1:0',
-      FLEETPOST_ADMIN: '127.0.0.1:0',
-    };
-    for (const [key, value] of Object.entries(values)) {
-      environment[environmentName(key as ConfigKey)] =
-        typeof value === 'object' ? JSON.stringify(value) : String(value);
-    }
-    const server = new Fleetpost(certFile, environment, isInspected);
+    const values = { shards, tlsCertFile: certFile, tlsKeyFile: keyFile, ...config };
+    const server = new Fleetpost(certFile, values, isInspected ? ['--inspect=127.0.0.1:0'] : []);
     await server.begin();
     return server;
   }
 
+  get #server(): TestServer {
+    if (this.#process === undefined) throw new Error('the server has not been started');
+    return this.#process;
+  }
+
   get url(): string {
-    return this.#url;
+    return this.#server.url;
   }
 
   /** Without a path; `/metrics` is there for everyone. */
   get adminUrl(): string {
-    return this.#adminUrl;
+    return this.#server.report.admin_url;
   }
 
   get admin(): AdminClient {
@@ -89,17 +80,18 @@ export class Fleetpost implements MailServer {
   }
 
   get token(): string {
-    return (JSON.parse(readFileSync(join(this.data, 'admin.json'), 'utf8')) as { token: string }).token;
+    return this.#server.token;
   }
 
-  /** URL of the inspector, of a server started with `isInspected`. */
+  /** URL of Node's inspector, of a server started with `isInspected`: it prints it before anything else. */
   get inspectorUrl(): string {
-    if (this.#process === undefined) throw new Error('the server has not been started');
-    return this.#process.inspectorUrl;
+    const url = /^Debugger listening on (ws:\S+)$/m.exec(this.#server.stderr)?.[1];
+    if (url === undefined) throw new Error('the server was started without the inspector');
+    return url;
   }
 
   processIds(): number[] {
-    return this.#process ? [this.#process.pid] : [];
+    return [this.#server.report.pid];
   }
 
   threadTimes(): ThreadTimes | undefined {
@@ -108,25 +100,16 @@ export class Fleetpost implements MailServer {
 
   /** Starts the process on its data folder; settles once it says that it is ready. Its ports are new ones. */
   async begin(): Promise<void> {
-    this.#process = await ServerProcess.start(
-      process.execPath,
-      [...(this.#isInspected ? ['--inspect=127.0.0.1:0'] : []), mainFile, 'serve', '--json', '--no-parent'],
-      {
-        environment: { ...this.#environment, FLEETPOST_DATA: this.data },
-      },
-    );
-    const report = JSON.parse(await this.#process.firstLine) as { url: string; admin_url: string };
-    this.#url = report.url;
-    this.#adminUrl = report.admin_url;
-    this.#admin = new AdminClient({ url: report.admin_url, token: this.token });
+    this.#process = await TestServer.start(this.#config, this.data, { nodeFlags: this.#nodeFlags });
+    this.#admin = new AdminClient({ url: this.adminUrl, token: this.token });
   }
 
   /** Ends the process; its data stays. */
-  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-    await this.#process?.stop(signal);
+  async end(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    if (this.#process?.isRunning) await (signal === 'SIGKILL' ? this.#process.kill() : this.#process.stop());
   }
 
-  async restart(signal?: NodeJS.Signals): Promise<void> {
+  async restart(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     await this.end(signal);
     await this.begin();
   }
@@ -164,11 +147,11 @@ export class Fleetpost implements MailServer {
 
   /** Through the admin API. */
   enqueue(mails: readonly Mail[], latency?: RecordableHistogram): Promise<string[]> {
-    return enqueue([{ url: this.#adminUrl, token: this.token }], mails, latency);
+    return enqueue([{ url: this.adminUrl, token: this.token }], mails, latency);
   }
 
   async answersByStatus(): Promise<ReadonlyMap<number, number>> {
-    const metrics = await (await fetch(`${this.#adminUrl}/metrics`)).text();
+    const metrics = await (await fetch(`${this.adminUrl}/metrics`)).text();
     const counts = new Map<number, number>();
     for (const [, labels = '', value] of metrics.matchAll(/^fleetpost_requests_total\{(.*)\} (\d+)$/gm)) {
       const status = Number(/status="(\d+)"/.exec(labels)?.[1]);

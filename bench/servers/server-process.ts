@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 export interface ProcessOptions {
-  environment?: NodeJS.ProcessEnv;
   /** Another user to run as; only root can say so. */
   user?: { uid: number; gid: number };
 }
@@ -52,22 +51,14 @@ export class ServerProcess {
   static async start(
     file: string,
     args: readonly string[],
-    { environment = {}, user }: ProcessOptions = {},
+    { user }: ProcessOptions = {},
   ): Promise<ServerProcess> {
     const child = spawn(file, args, {
-      env: { ...process.env, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       ...user,
     });
     await once(child, 'spawn');
     return new ServerProcess(file, child, child.pid ?? Number.NaN);
-  }
-
-  /** URL of Node's inspector, of a process started with `--inspect`, which prints it before anything else. */
-  get inspectorUrl(): string {
-    const url = /^Debugger listening on (ws:\S+)$/m.exec(this.#stderr)?.[1];
-    if (url === undefined) throw new Error('the process was started without --inspect');
-    return url;
   }
 
   get isRunning(): boolean {

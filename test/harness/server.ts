@@ -1,12 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { Agent } from 'undici';
+import { ServerProcess, type ServerReport, tokenOf } from '../../src/device/simulator/run/server-process.ts';
 import { type Config, type ConfigKey, environmentName } from '../../src/server/configuration/config.ts';
-import type { ReadyMessage } from '../../src/server/supervisor.ts';
 import { createMigrated } from './postgres.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
+export type { ServerReport } from '../../src/device/simulator/run/server-process.ts';
 export { temporaryFolder } from './temporary-folder.ts';
 
 /** Path of the program, as it is shipped. */
@@ -50,22 +50,14 @@ async function storeOf(folder: string): Promise<Pick<Config, 'store'> | undefine
   return { store };
 }
 
-export interface ServerReport {
-  url: string;
-  admin_url: string;
-  data: string;
-  shards: number;
-  pid: number;
-  cert_file: string;
-  demo: { fleet_id: string; device_id: string; device_secret: string; mail_id: string } | null;
-}
-
 export interface StartOptions {
   /** Flags of `serve`. */
   flags?: readonly string[];
   environment?: NodeJS.ProcessEnv;
   /** The process's limit of open files, which it cannot raise. */
   openFilesMax?: number;
+  /** Flags of Node. */
+  nodeFlags?: readonly string[];
 }
 
 /**
@@ -90,25 +82,15 @@ export class TestServer implements AsyncDisposable {
   /** As many at once as a client's pool of connections would have: beyond its queue the admin API refuses. */
   #adminFree = 64;
   readonly #adminWaiting: (() => void)[] = [];
-  readonly process: ChildProcess;
-  readonly #exit: Promise<number | null>;
-  readonly #stderr: string[];
+  readonly #process: ServerProcess;
   readonly #ownsData: boolean;
 
-  private constructor(
-    child: ChildProcess,
-    report: ServerReport,
-    exit: Promise<number | null>,
-    stderr: string[],
-    ownsData: boolean,
-  ) {
-    this.process = child;
+  private constructor(server: ServerProcess, report: ServerReport, ownsData: boolean) {
+    this.#process = server;
     this.report = report;
-    this.#exit = exit;
-    this.#stderr = stderr;
     this.#ownsData = ownsData;
     this.ca = readFileSync(report.cert_file, 'utf8');
-    this.token = JSON.parse(readFileSync(join(report.data, 'admin.json'), 'utf8')).token;
+    this.token = tokenOf(report);
     this.agent = TestServer.agentFor(this.ca);
   }
 
@@ -125,7 +107,7 @@ export class TestServer implements AsyncDisposable {
     });
     const server = await shared;
     // Log lines for other files are no matter of this one.
-    server.#stderr.length = 0;
+    server.#process.output = '';
     return server;
   }
 
@@ -133,9 +115,24 @@ export class TestServer implements AsyncDisposable {
   static async start(
     config: Partial<Config> = {},
     data?: string,
-    { environment: extraEnvironment = {}, openFilesMax, flags = [] }: StartOptions = {},
+    options: StartOptions = {},
   ): Promise<TestServer> {
-    const folder = data ?? temporaryFolder();
+    const server = await TestServer.#spawn(config, data ?? temporaryFolder(), options);
+    return new TestServer(server, await server.ready, data === undefined);
+  }
+
+  /** Starts a server and kills it so much later, whether it is ready then or not. */
+  static async killStart(config: Partial<Config>, data: string, afterMs: number): Promise<void> {
+    const server = await TestServer.#spawn(config, data, {});
+    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    await server.end('SIGKILL');
+  }
+
+  static async #spawn(
+    config: Partial<Config>,
+    folder: string,
+    { environment: extraEnvironment = {}, openFilesMax, nodeFlags = [], flags = [] }: StartOptions,
+  ): Promise<ServerProcess> {
     const environment: NodeJS.ProcessEnv = {
       FLEETPOST_LISTEN: '127.0.0.1:0',
       FLEETPOST_ADMIN: '127.0.0.1:0',
@@ -152,35 +149,21 @@ export class TestServer implements AsyncDisposable {
       environment[environmentName(key as ConfigKey)] =
         typeof value === 'object' ? JSON.stringify(value) : String(value);
     }
-    const command = [process.execPath, mainFile, 'serve', '--json', '--no-parent', ...flags];
+    const command = [process.execPath, ...nodeFlags, mainFile];
     if (openFilesMax !== undefined)
       command.unshift('bash', '-c', `ulimit -n ${openFilesMax}; exec "$0" "$@"`);
-    const [file = '', ...args] = command;
-    const child = spawn(file, args, {
-      env: { ...process.env, ...environment, ...extraEnvironment },
-      // As a parent's child, which ends when the channel does: so none outlives this process, however that ends.
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    return new ServerProcess(command, {
+      flags,
+      environment: { ...process.env, ...environment, ...extraEnvironment },
     });
-    const stderr: string[] = [];
-    // Its standard output stays empty: what it reports comes as a message.
-    for (const output of [child.stdout, child.stderr]) {
-      output?.setEncoding('utf8').on('data', (text: string) => stderr.push(text));
-    }
-    const exit = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
-    const ready = new Promise<ServerReport>((resolve) => {
-      child.once('message', (message) => resolve(JSON.parse((message as ReadyMessage).greeting)));
-    });
-    const report = await Promise.race([
-      ready,
-      exit.then((code) => {
-        throw new Error(`the server ended with ${code} before it was ready: ${stderr.join('')}`);
-      }),
-    ]);
-    return new TestServer(child, report, exit, stderr, data === undefined);
   }
 
   static agentFor(ca: string): Agent {
     return new Agent({ connect: { ca }, connections: null, bodyTimeout: 0 });
+  }
+
+  get process(): ChildProcess {
+    return this.#process.child;
   }
 
   get url(): string {
@@ -193,11 +176,11 @@ export class TestServer implements AsyncDisposable {
 
   /** Log lines so far, and whatever else it prints. */
   get stderr(): string {
-    return this.#stderr.join('');
+    return this.#process.output;
   }
 
   get isRunning(): boolean {
-    return this.process.exitCode === null && this.process.signalCode === null;
+    return this.#process.isRunning;
   }
 
   /** A request to the admin API. `body` is sent as JSON, or as it is when it is text. */
@@ -243,7 +226,8 @@ export class TestServer implements AsyncDisposable {
 
   async ended(): Promise<number | null> {
     await this.agent.destroy();
-    return this.#exit;
+    const [status] = await this.#process.ended;
+    return status;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -5,7 +5,6 @@ import { anyObject, createFleet } from '../harness/device.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
 import { StormClient } from './client.ts';
 import { Findings } from './findings.ts';
-import { killedStart } from './killed-start.ts';
 import { Random } from './random.ts';
 import { RecordLedger } from './record-ledger.ts';
 import { Relay, relayConfig } from './relay.ts';
@@ -29,6 +28,8 @@ export interface StormOptions {
   beforeEnd?(server: TestServer): void;
 }
 
+/** A start takes a second on an idle machine. */
+const startMsMax = 1_500;
 /** How often the server forgets what the mail of actions was sent for, and how near to that a kill aims. */
 const upkeepMs = 5_000;
 const upkeepNearMs = 400;
@@ -65,7 +66,7 @@ export class Storm {
   static async start(options: StormOptions): Promise<Storm> {
     const folder = temporaryFolder();
     const random = new Random(options.seed);
-    for (let time = 0; time < 2; time += 1) await killedStart(folder, options.shards, random);
+    for (let time = 0; time < 2; time += 1) await killStart(options, folder, random);
     const storm = new Storm(options, folder, await startServer(options, folder), random);
     storm.findings.count('kill -9 in its first start', 2);
     await storm.#createSubjects();
@@ -87,7 +88,7 @@ export class Storm {
     if (this.#options.looksEachTime || this.#random.next() < 0.5)
       await this.#records.check(this.server.report);
     while (this.#random.next() < 0.25) {
-      await killedStart(this.#folder, this.#options.shards, this.#random);
+      await killStart(this.#options, this.#folder, this.#random);
       findings.count('kill -9 in its start');
     }
     this.server = await startServer(this.#options, this.#folder);
@@ -191,6 +192,11 @@ export class Storm {
 
 function startServer({ config, shards }: StormOptions, folder: string): Promise<TestServer> {
   return TestServer.start({ ...relayConfig, ...config, shards }, folder);
+}
+
+/** A start that is killed before, or just when, it is ready. */
+function killStart({ shards }: StormOptions, folder: string, random: Random): Promise<void> {
+  return TestServer.killStart({ shards, logLevel: 'silent' }, folder, random.integer(100, startMsMax));
 }
 
 function pause(ms: number): Promise<void> {

@@ -1,16 +1,17 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '../../../core/errors.ts';
 import type { NodeAddress } from '../connection/connections.ts';
 import { freePort } from './free-port.ts';
+import { ServerProcess, tokenOf } from './server-process.ts';
 
 const mainFile = new URL('../../../main.js', import.meta.url).pathname;
 /** Kept of what a server says, for the sentence when it ends by itself. */
-const stderrLengthMax = 4_000;
+const outputLengthMax = 4_000;
 
-/** A server that is up, as its greeting has it. */
+/** A server that is up. */
 export interface ServedAt {
   url: string;
   adminUrl: string;
@@ -18,68 +19,44 @@ export interface ServedAt {
   certFile: string;
 }
 
-interface Greeting {
-  url: string;
-  admin_url: string;
-  cert_file: string;
-}
-
 /** A server of the run's own, on a folder that goes with the run. Only these are ever killed. */
 class OwnServer {
-  readonly #folder: string;
   readonly #environment: NodeJS.ProcessEnv;
   readonly #onEnd: (reason: string) => void;
-  #child: ChildProcess | undefined;
-  #stderr = '';
+  #process: ServerProcess | undefined;
   at: ServedAt | undefined;
 
   constructor(folder: string, environment: NodeJS.ProcessEnv, onEnd: (reason: string) => void) {
-    this.#folder = folder;
-    this.#environment = environment;
+    this.#environment = { ...bareEnvironment(), ...environment, FLEETPOST_DATA: folder };
     this.#onEnd = onEnd;
   }
 
   get isUp(): boolean {
-    return this.#child !== undefined;
+    return this.#process !== undefined;
   }
 
   /** Starts it on its folder; settles when it is ready. @throws OperatorError if it ends instead. */
-  async start(): Promise<ServedAt> {
-    const child = spawn(process.execPath, [mainFile, 'serve', '--json', '--no-parent'], {
-      env: { ...bareEnvironment(), ...this.#environment, FLEETPOST_DATA: this.#folder },
-      // Without this process it would have nobody: it ends when the channel does.
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      // Ctrl-C is for the run, which ends it in its turn.
-      detached: true,
+  async start(): Promise<void> {
+    const server = new ServerProcess([process.execPath, mainFile], {
+      environment: this.#environment,
+      outputLengthMax,
     });
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#stderr = (this.#stderr + text).slice(-stderrLengthMax);
+    const report = await server.ready;
+    this.#process = server;
+    server.child.once('exit', (status, signal) => {
+      if (this.#process !== server) return;
+      this.#process = undefined;
+      this.#onEnd(`A server of the run ended by itself with ${signal ?? status}: ${server.output}`);
     });
-    const ended = once(child, 'exit');
-    const ready = once(child, 'message');
-    const first = await Promise.race([ready, ended.then(() => undefined)]);
-    if (first === undefined) throw new OperatorError(`The server ended before it was ready: ${this.#stderr}`);
-    const { greeting } = first[0] as { greeting: string };
-    const { url, admin_url: adminUrl, cert_file: certFile } = JSON.parse(greeting) as Greeting;
-    const { token } = JSON.parse(readFileSync(join(this.#folder, 'admin.json'), 'utf8')) as { token: string };
-    this.#child = child;
-    child.once('exit', (status, signal) => {
-      if (this.#child !== child) return;
-      this.#child = undefined;
-      this.#onEnd(`A server of the run ended by itself with ${signal ?? status}: ${this.#stderr}`);
-    });
-    this.at = { url, adminUrl, token, certFile };
-    return this.at;
+    const { url, admin_url: adminUrl, cert_file: certFile } = report;
+    this.at = { url, adminUrl, token: tokenOf(report), certFile };
   }
 
   /** Ends it and waits for its end. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    const child = this.#child;
-    if (child === undefined) return;
-    this.#child = undefined;
-    const ended = once(child, 'exit');
-    child.kill(signal);
-    await ended;
+    const server = this.#process;
+    this.#process = undefined;
+    await server?.end(signal);
   }
 }
 
@@ -180,7 +157,7 @@ async function migrate(environment: NodeJS.ProcessEnv): Promise<void> {
   });
   let reason = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    reason = (reason + text).slice(-stderrLengthMax);
+    reason = (reason + text).slice(-outputLengthMax);
   });
   const [status] = await once(child, 'close');
   if (status !== 0) throw new OperatorError(`The databases could not be prepared: ${reason}`);
