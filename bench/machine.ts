@@ -5,7 +5,7 @@ import { availableParallelism, cpus, release, tmpdir, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 // So that it is loaded, which says which of the packages fits this machine.
 import '../src/device-api/uws/uws.ts';
-import { postgresPrograms } from './servers/postgres.ts';
+import { installedProgram } from '../test/harness/postgres-program.ts';
 
 const require = createRequire(import.meta.url);
 /** The version of an installed package. */
@@ -36,7 +36,6 @@ export function dataFilesystem(): string {
 
 /** Describes the machine of the run, as the report prints it. */
 export function describeMachine(): Record<string, string> {
-  const programs = postgresPrograms();
   const facts: Record<string, string | undefined> = {
     CPU: `${cpus()[0]?.model ?? 'unknown'}, ${availableParallelism()} cores`,
     Memory: `${(totalmem() / 2 ** 30).toFixed(1)} GiB`,
@@ -50,7 +49,7 @@ export function describeMachine(): Record<string, string> {
     nginx: programVersion('nginx', '-v'),
     wrk: programVersion('wrk', '-v'),
     Redis: programVersion('redis-server', '--version'),
-    PostgreSQL: programs && programVersion(join(programs, 'postgres'), '--version'),
+    PostgreSQL: programVersion(installedProgram('postgres'), '--version'),
   };
   const present = Object.entries(facts).filter((fact): fact is [string, string] => fact[1] !== undefined);
   return Object.fromEntries(present);

@@ -1,15 +1,13 @@
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
 import type { RecordableHistogram } from 'node:perf_hooks';
 import { promisify } from 'node:util';
 import { environmentName } from '../../src/server/configuration/config.ts';
+import type { Postgres } from '../../test/harness/postgres.ts';
 import { mainFile } from '../../test/harness/server.ts';
 import { Fleetpost } from './fleetpost.ts';
 import { enqueue, type Mail } from './mail-queue.ts';
-import { missingPostgres, startPostgres, synchronousCommit, urlOf } from './postgres.ts';
-import type { ServerProcess } from './server-process.ts';
+import { missingPostgres, startPostgres, synchronousCommit } from './postgres.ts';
 import type { Credentials, MailServer, StartOptions, Subject } from './subject.ts';
-import { removeFolder, temporaryFolder } from './temporary-folder.ts';
 
 /** Nodes of Fleetpost, equal ones, on a PostgreSQL that is theirs alone. */
 export class FleetpostNodes implements MailServer {
@@ -17,29 +15,20 @@ export class FleetpostNodes implements MailServer {
   readonly url: string;
   readonly certFile: string;
   readonly devices: readonly Credentials[];
-  readonly #database: ServerProcess;
-  readonly #folder: string;
+  readonly #database: Postgres;
 
-  private constructor(
-    nodes: readonly Fleetpost[],
-    devices: readonly Credentials[],
-    database: ServerProcess,
-    folder: string,
-  ) {
+  private constructor(nodes: readonly Fleetpost[], devices: readonly Credentials[], database: Postgres) {
     const [{ url, certFile } = { url: '', certFile: '' }] = nodes;
     this.nodes = nodes;
     this.url = url;
     this.certFile = certFile;
     this.devices = devices;
     this.#database = database;
-    this.#folder = folder;
   }
 
   static async start(count: number, { shards, devices, tls }: StartOptions): Promise<FleetpostNodes> {
-    const folder = temporaryFolder();
-    const socket = join(folder, 'postgres');
-    const database = await startPostgres(socket);
-    const store = { engine: 'postgres' as const, shards: [urlOf(socket)] };
+    const database = await startPostgres();
+    const store = { engine: 'postgres' as const, shards: [await database.create()] };
     const environment = { ...process.env, [environmentName('store')]: JSON.stringify(store) };
     await promisify(execFile)(process.execPath, [mainFile, 'migrate'], { env: environment });
     const options = { shards, config: { store }, ...(tls && { tls }) };
@@ -47,7 +36,7 @@ export class FleetpostNodes implements MailServer {
     const nodes = [first];
     // After the fleet is there, so that none has to learn of it first.
     while (nodes.length < count) nodes.push(await Fleetpost.startNode(options));
-    return new FleetpostNodes(nodes, first.devices, database, folder);
+    return new FleetpostNodes(nodes, first.devices, database);
   }
 
   processIds(): number[] {
@@ -66,8 +55,7 @@ export class FleetpostNodes implements MailServer {
 
   async stop(): Promise<void> {
     for (const node of this.nodes) await node.stop();
-    await this.#database.stop('SIGINT');
-    removeFolder(this.#folder);
+    await this.#database[Symbol.asyncDispose]();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,16 +1,18 @@
 import type { TlsFiles } from '../../src/core/config/tls.ts';
-import type { ServerProcess } from './server-process.ts';
 import type { Credentials, RunningServer } from './subject.ts';
 import { removeFolder } from './temporary-folder.ts';
+
+/** A process of a peer; disposing ends it. */
+type PeerProcess = AsyncDisposable & { readonly pid: number };
 
 export interface PeerOptions {
   port: number;
   tls: TlsFiles;
   devices: readonly Credentials[];
   /** That of the front last. */
-  processes: readonly ServerProcess[];
+  processes: readonly PeerProcess[];
   /** One of the processes, where it has a database. */
-  database?: ServerProcess;
+  database?: PeerProcess;
   /** It goes with them. */
   folder: string;
 }
@@ -20,8 +22,8 @@ export class Peer implements RunningServer {
   readonly url: string;
   readonly certFile: string;
   readonly devices: readonly Credentials[];
-  readonly #processes: readonly ServerProcess[];
-  readonly #database: ServerProcess | undefined;
+  readonly #processes: readonly PeerProcess[];
+  readonly #database: PeerProcess | undefined;
   readonly #folder: string;
 
   constructor({ port, tls, devices, processes, database, folder }: PeerOptions) {
@@ -42,7 +44,7 @@ export class Peer implements RunningServer {
   }
 
   async stop(): Promise<void> {
-    for (const process of this.#processes.toReversed()) await process.stop();
+    for (const process of this.#processes.toReversed()) await process[Symbol.asyncDispose]();
     removeFolder(this.#folder);
   }
 

@@ -2,17 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-export interface ProcessOptions {
-  /** Another user to run as; only root can say so. */
-  user?: { uid: number; gid: number };
-}
-
 /** Kept of what a process says on stderr, for the error when it ends early. */
 const stderrLengthMax = 4_000;
 
 const running = new Set<ChildProcess>();
 
-// Not SIGKILL: nginx and PostgreSQL would leave processes of theirs behind.
+// Not SIGKILL: nginx would leave processes of theirs behind.
 process.on('exit', () => {
   for (const child of running) child.kill('SIGTERM');
 });
@@ -48,14 +43,9 @@ export class ServerProcess {
   }
 
   /** @throws Error when the file cannot be run. */
-  static async start(
-    file: string,
-    args: readonly string[],
-    { user }: ProcessOptions = {},
-  ): Promise<ServerProcess> {
+  static async start(file: string, args: readonly string[]): Promise<ServerProcess> {
     const child = spawn(file, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
-      ...user,
     });
     await once(child, 'spawn');
     return new ServerProcess(file, child, child.pid ?? Number.NaN);
@@ -66,8 +56,8 @@ export class ServerProcess {
   }
 
   /** Ends it and waits for its end. */
-  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-    if (this.isRunning) this.#child.kill(signal);
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.isRunning) this.#child.kill('SIGTERM');
     await this.#exit;
   }
 }

@@ -1,13 +1,11 @@
-import { join } from 'node:path';
+import type { Postgres } from '../../test/harness/postgres.ts';
 import type { Benchmark } from '../benchmark.ts';
 import type { OperationName } from '../engines/loops.ts';
 import { EngineNode } from '../engines/node.ts';
 import { interleave, type Lane } from '../interleave.ts';
 import type { Figures } from '../result.ts';
 import { cpuMicroseconds } from '../servers/cpu-time.ts';
-import { missingPostgres, startPostgres, urlOf } from '../servers/postgres.ts';
-import type { ServerProcess } from '../servers/server-process.ts';
-import { removeFolder, temporaryFolder } from '../servers/temporary-folder.ts';
+import { missingPostgres, startPostgres } from '../servers/postgres.ts';
 
 const callerCounts = [64, 256];
 const workloads: readonly { operation: OperationName; workload: string }[] = [
@@ -19,7 +17,7 @@ const workloads: readonly { operation: OperationName; workload: string }[] = [
 interface Subject {
   name: string;
   nodes: readonly EngineNode[];
-  database?: ServerProcess;
+  database?: Postgres;
 }
 
 export const engines: Benchmark = {
@@ -29,9 +27,7 @@ export const engines: Benchmark = {
     'All is durable when it is answered. CPU is that of the nodes, which make the load, and of all processes of the database.',
   missing: missingPostgres,
   async run(options) {
-    const folder = temporaryFolder();
-    const socket = join(folder, 'postgres');
-    const database = await startPostgres(socket);
+    await using database = await startPostgres();
     const started: EngineNode[] = [];
     const start = async (url?: string): Promise<EngineNode> => {
       options.progress('starting a node');
@@ -40,7 +36,7 @@ export const engines: Benchmark = {
       return node;
     };
     try {
-      const url = urlOf(socket);
+      const url = await database.create();
       const own = await start();
       const [one, two] = [await start(url), await start(url)];
       const subjects: Subject[] = [
@@ -65,8 +61,6 @@ export const engines: Benchmark = {
       return await interleave(lanes, options);
     } finally {
       for (const node of started) await node.stop();
-      await database.stop('SIGINT');
-      removeFolder(folder);
     }
   },
 };

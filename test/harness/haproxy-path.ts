@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import type { DatabasePath } from './database-path.ts';
-import { patiently } from './postgres-member.ts';
+import { patiently } from './postgres.ts';
 
 /** A server that HAProxy may lead to, and where it is asked whether it is primary. */
 export interface Candidate {

@@ -7,7 +7,8 @@ import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import type { DatabaseCluster } from './database-cluster.ts';
 import { HaproxyPath } from './haproxy-path.ts';
 import { PatroniMember } from './patroni-member.ts';
-import { ask, patiently } from './postgres-member.ts';
+import { patiently } from './postgres.ts';
+import { ask } from './postgres-member.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 async function startEtcd(folder: string): Promise<{ etcd: ChildProcess; etcdPort: number }> {

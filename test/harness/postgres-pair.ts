@@ -3,7 +3,8 @@ import { chmodSync, rmSync } from 'node:fs';
 import type { DatabaseCluster } from './database-cluster.ts';
 import { RelayPath } from './database-path.ts';
 import { NetworkNamespace } from './network-namespace.ts';
-import { PostgresMember, patiently } from './postgres-member.ts';
+import { patiently } from './postgres.ts';
+import { PostgresMember } from './postgres-member.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** Options of the pair. */
@@ -70,7 +71,7 @@ export class PostgresPair implements DatabaseCluster {
   }
 
   async failOver(): Promise<void> {
-    await this.#primary.kill();
+    await this.#primary.end('SIGKILL');
     this.thaw();
     [this.#primary, this.#standby] = [this.#standby, this.#primary];
     // Nobody is there that a commit could wait for, as patroni sees it too.
@@ -80,7 +81,7 @@ export class PostgresPair implements DatabaseCluster {
   }
 
   async crashPrimary(): Promise<void> {
-    await this.#primary.kill();
+    await this.#primary.end('SIGKILL');
     await this.#primary.begin();
   }
 
@@ -114,7 +115,7 @@ export class PostgresPair implements DatabaseCluster {
   }
 
   async #attach(): Promise<void> {
-    if (!this.#standby.isRunning) await this.#standby.begin(this.#primary);
+    if (!this.#standby.isRunning) await this.#standby.follow(this.#primary);
     await this.#primary.waitFor(this.#standby);
     await patiently(async () => {
       if (!(await this.#isSynchronous())) throw new Error('the standby does not follow the primary');
@@ -132,8 +133,8 @@ export class PostgresPair implements DatabaseCluster {
     this.thaw();
     for (const path of this.#paths) await path[Symbol.asyncDispose]();
     for (const namespace of this.#namespaces) namespace[Symbol.dispose]();
-    await this.#primary.kill();
-    await this.#standby.kill();
+    await this.#primary.end('SIGKILL');
+    await this.#standby.end('SIGKILL');
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }

@@ -1,11 +1,27 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { chownSync, closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { account, owner, program, runProgram } from './postgres-program.ts';
-import { killTree } from './process-tree.ts';
+import { freezeTree, killTree, thawTree } from './process-tree.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+
+export const patienceMs = 60_000;
+
+/** Tries until it does not throw any more. @throws what it threw last */
+export async function patiently<A>(run: () => Promise<A>): Promise<A> {
+  const endMs = performance.now() + patienceMs;
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      if (performance.now() > endMs) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
 
 /** To who runs the server. */
 export function giveAway(path: string): void {
@@ -65,38 +81,73 @@ export async function dropDatabase(url: string): Promise<void> {
   await run(sharedFolder(), [`DROP DATABASE ${name} WITH (FORCE)`]);
 }
 
+/** Those that run: none outlives this process. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const { pid } of running) if (pid !== undefined) killTree(pid);
+});
+
 /**
- * A real PostgreSQL server on a folder and a socket of its own. Without fsync, which only a power cut would miss: what
- * tests kill are processes, and the kernel keeps what those wrote.
+ * A real PostgreSQL server on a folder and a socket of its own. Without fsync, unless a setting says otherwise, which
+ * only a power cut would miss: what tests kill are processes, and the kernel keeps what those wrote.
  */
 export class Postgres {
-  /** Folder of its data, and of its socket. */
+  /** Folder of its data, its log, and its socket. */
   readonly folder: string;
-  readonly #settings: readonly string[];
   /** TCP port, which takes `listen_addresses`; the socket is named by it. */
-  readonly #port: number;
-  #process: ReturnType<typeof spawn> | undefined;
+  readonly port: number;
+  readonly #settings: readonly string[];
+  readonly #programOf: typeof program;
+  #process: ChildProcess | undefined;
 
-  private constructor(folder: string, settings: readonly string[], port: number) {
-    this.#port = port;
+  protected constructor(
+    folder: string,
+    settings: readonly string[],
+    port: number,
+    programOf: typeof program,
+  ) {
     this.folder = folder;
+    this.port = port;
     this.#settings = settings;
+    this.#programOf = programOf;
   }
 
-  /** `settings`: as postgresql.conf has them, `name=value`. */
-  static async start(settings: readonly string[] = [], port = 5432): Promise<Postgres> {
+  /**
+   * `settings`: as postgresql.conf has them, `name=value`. `programOf`: `installedProgram` for Debian's instead of those
+   * of the registry's package.
+   */
+  static async start(settings: readonly string[] = [], port = 5432, programOf = program): Promise<Postgres> {
     const folder = temporaryFolder();
     giveAway(folder);
-    const data = join(folder, 'data');
-    runProgram(program('initdb'), ['-D', data, '-U', owner, '-A', 'trust', '-E', 'UTF8', '--locale=C']);
-    const postgres = new Postgres(folder, settings, port);
+    const postgres = new Postgres(folder, settings, port, programOf);
+    postgres.initialize();
     await postgres.begin();
     return postgres;
   }
 
+  protected get data(): string {
+    return join(this.folder, 'data');
+  }
+
+  /** Makes a cluster of its own. */
+  initialize(...flags: readonly string[]): void {
+    const encoding = ['-E', 'UTF8', '--locale=C', ...flags];
+    runProgram(this.#programOf('initdb'), ['-D', this.data, '-U', owner, '-A', 'trust', ...encoding]);
+  }
+
   /** Path of the socket that clients connect to. */
   get socket(): string {
-    return join(this.folder, `.s.PGSQL.${this.#port}`);
+    return join(this.folder, `.s.PGSQL.${this.port}`);
+  }
+
+  get isRunning(): boolean {
+    return this.#process !== undefined && running.has(this.#process);
+  }
+
+  /** Id of its first process, whose children the others are. */
+  get pid(): number {
+    if (this.#process?.pid === undefined) throw new Error('there is no process');
+    return this.#process.pid;
   }
 
   /** Answers the URL of a new, empty database. */
@@ -106,7 +157,7 @@ export class Postgres {
 
   /** Some statements, as its owner. */
   run(...statements: string[]): Promise<void> {
-    return run(this.folder, statements, this.#port);
+    return run(this.folder, statements, this.port);
   }
 
   /** Writes a file that the server may read, and nobody else. Answers its path. */
@@ -117,40 +168,36 @@ export class Postgres {
     return path;
   }
 
-  /** SIGSTOP and SIGCONT: to it and all processes of its connections. */
-  signal(signal: NodeJS.Signals): void {
-    const { pid } = this.#process ?? {};
-    if (pid === undefined) throw new Error('there is no process');
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
-    for (const one of [pid, ...children.map(Number)]) if (one > 0) process.kill(one, signal);
+  /** Stops it, and all processes of its connections, until `thaw`. */
+  freeze(): void {
+    freezeTree(this.pid);
   }
 
-  /** Starts the process, also again after `end`. */
-  async begin(): Promise<void> {
+  thaw(): void {
+    thawTree(this.pid);
+  }
+
+  /** Starts the process, also again after `end`; settles when it answers. `more`: further settings. */
+  async begin(...more: readonly string[]): Promise<void> {
     const settings = [
       `unix_socket_directories=${this.folder}`,
-      `port=${this.#port}`,
+      `port=${this.port}`,
       'listen_addresses=',
       'fsync=off',
       ...this.#settings,
+      ...more,
     ];
-    const flags = settings.flatMap((setting) => ['-c', setting]);
-    this.#process = spawn(program('postgres'), ['-D', join(this.folder, 'data'), ...flags], {
-      ...account(),
-      stdio: 'ignore',
+    const log = openSync(join(this.folder, 'log'), 'a');
+    const flags = ['-D', this.data, ...settings.flatMap((setting) => ['-c', setting])];
+    const child = spawn(this.#programOf('postgres'), flags, { ...account(), stdio: ['ignore', log, log] });
+    closeSync(log);
+    running.add(child);
+    child.once('exit', () => running.delete(child));
+    this.#process = child;
+    await patiently(async () => {
+      if (!this.isRunning) throw new Error(`PostgreSQL has ended: see ${this.folder}/log`);
+      await this.run('SELECT 1');
     });
-    const endMs = performance.now() + 30_000;
-    for (;;) {
-      const client = new Client({ connectionString: urlOf(this.folder, owner, this.#port) });
-      try {
-        await client.connect();
-        await client.end();
-        return;
-      } catch (error) {
-        if (performance.now() > endMs || this.#process.exitCode !== null) throw error;
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-    }
   }
 
   /**
@@ -159,9 +206,9 @@ export class Postgres {
    */
   async end(signal: NodeJS.Signals = 'SIGINT'): Promise<void> {
     const ending = this.#process;
-    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
-    const exited = new Promise((resolve) => ending.once('exit', resolve));
-    if (signal === 'SIGKILL' && ending.pid !== undefined) killTree(ending.pid);
+    if (ending === undefined || !this.isRunning) return;
+    const exited = once(ending, 'exit');
+    if (signal === 'SIGKILL') killTree(this.pid);
     else ending.kill(signal);
     await exited;
   }

@@ -97,9 +97,9 @@ it.each([
   [
     'stands still for longer than anybody waits',
     async () => {
-      postgres.signal('SIGSTOP');
+      postgres.freeze();
       await new Promise((resolve) => setTimeout(resolve, 4_000));
-      postgres.signal('SIGCONT');
+      postgres.thaw();
     },
   ],
 ])(
@@ -145,7 +145,7 @@ it('a request has one deadline: connection, credentials and write are not waited
   await using node = await TestServer.start({ store, databaseTimeoutMilliseconds: 5_000 });
   const device = await (await createFleet(node)).createDevice();
   await expect.poll(async () => (await device.heartbeat()).status, patience).toBe(201);
-  postgres.signal('SIGSTOP');
+  postgres.freeze();
   try {
     const startMs = performance.now();
     const answers = Array.from({ length: 20 }, async (_, own) => {
@@ -158,7 +158,7 @@ it('a request has one deadline: connection, credentials and write are not waited
       expect(seconds).toBeLessThan(8);
     }
   } finally {
-    postgres.signal('SIGCONT');
+    postgres.thaw();
   }
 }, 60_000);
 

@@ -23,7 +23,7 @@ export interface Store {
 export interface AppOptions {
   port: number;
   tls: TlsFiles;
-  /** Path of the store's Unix socket, or of the folder it is in. */
+  /** Path of the store's Unix socket, or the URL of its database. */
   socket: string;
 }
 

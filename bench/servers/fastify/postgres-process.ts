@@ -5,7 +5,7 @@ import { type AdminOptions, addMailRoutes, type MailStore, type QueuedMail, serv
 const options = JSON.parse(process.argv[2] ?? '') as AppOptions & { admin: AdminOptions };
 /** Least median of 8, 16 and 32, on two cores; rounds differed by more than these did. */
 const connections = 16;
-const pool = new pg.Pool({ host: options.socket, user: 'postgres', database: 'postgres', max: connections });
+const pool = new pg.Pool({ connectionString: options.socket, max: connections });
 
 /** Each is prepared once on each connection, by its name. */
 async function query<Row extends pg.QueryResultRow>(

@@ -1,15 +1,14 @@
 import { hash, randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import type { RecordableHistogram } from 'node:perf_hooks';
+import pg from 'pg';
 import { freePort } from '../../../src/device/simulator/run/free-port.ts';
 import { certificate } from '../certificate.ts';
 import { generateDevices } from '../devices.ts';
 import { enqueue, type Mail } from '../mail-queue.ts';
 import { Peer, type PeerOptions } from '../peer.ts';
-import { clientOf, missingPostgres, startPostgres, synchronousCommit } from '../postgres.ts';
+import { missingPostgres, startPostgres, synchronousCommit } from '../postgres.ts';
 import { startScript } from '../server-process.ts';
 import type { Credentials, MailServer, Subject } from '../subject.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
 import type { AppOptions } from './app.ts';
 import type { AdminOptions } from './mail.ts';
 
@@ -34,8 +33,8 @@ const tables = `
   );
   CREATE UNIQUE INDEX keys ON datapoints (device, key) WHERE key IS NOT NULL;`;
 
-async function load(socketFolder: string, devices: readonly Credentials[]): Promise<void> {
-  const client = clientOf(socketFolder);
+async function load(url: string, devices: readonly Credentials[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
   await client.connect();
   await client.query(tables);
   await client.query('INSERT INTO devices (device, digest) SELECT * FROM unnest($1::text[], $2::bytea[])', [
@@ -66,9 +65,8 @@ export const fastifyPostgres: Subject<FastifyOnPostgres> = {
   durability: synchronousCommit,
   missing: missingPostgres,
   async start({ devices: count, tls }) {
-    const folder = temporaryFolder();
-    const socket = join(folder, 'postgres');
-    const postgres = await startPostgres(socket);
+    const postgres = await startPostgres();
+    const socket = await postgres.create();
     const devices = generateDevices(count);
     await load(socket, devices);
     const options: AppOptions = { port: await freePort(), tls: tls ?? (await certificate()), socket };
@@ -80,7 +78,7 @@ export const fastifyPostgres: Subject<FastifyOnPostgres> = {
       devices,
       processes: [postgres, app],
       database: postgres,
-      folder,
+      folder: postgres.folder,
     });
   },
 };

@@ -106,7 +106,7 @@ describe('a database that fails', () => {
 
   it('that is frozen is waited for with an end, nothing piles up, and it is used when it goes on', async () => {
     await using node = await ShardNode.open(url, { shardQueueMax: 2_000 });
-    postgres.signal('SIGSTOP');
+    postgres.freeze();
     try {
       const writes = Array.from({ length: 5_000 }, () => endOf(node.ingest()));
       const reads = Array.from({ length: 15_000 }, () => endOf(node.shard.devices.credentials(device)));
@@ -118,7 +118,7 @@ describe('a database that fails', () => {
       expect(new Set(ends.map((end) => JSON.stringify(end)))).toEqual(new Set([JSON.stringify(refused)]));
       expect(node.shard.accepts()).toBe(true);
     } finally {
-      postgres.signal('SIGCONT');
+      postgres.thaw();
     }
     await works(node).toBe('stored');
     expect(await node.shard.devices.credentials(device)).toBeDefined();
