@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
 import type { Fleetpost } from '../servers/fleetpost.ts';
 import { messageSchema } from '../servers/payload-schema.ts';
 import type { Credentials } from '../servers/subject.ts';
+import { sendAtRate } from './constant-rate.ts';
 import { nameOfMail, nowMicroseconds } from './due-time.ts';
 
 const connections = 64;
-const tickMs = 1;
 
 /** Sends messages of devices, each of which names in `sensor` the mail that says when it was due. */
 export class MessageFlow implements AsyncDisposable {
@@ -25,26 +24,8 @@ export class MessageFlow implements AsyncDisposable {
    * At a constant rate, whether those before have been answered or not, for so long or until it is aborted.
    * Answers how many. @throws Error when one is refused.
    */
-  async send(ratePerSecond: number, seconds: number, signal?: AbortSignal): Promise<number> {
-    const total = ratePerSecond * seconds;
-    const startMicroseconds = nowMicroseconds();
-    const sent: Promise<void>[] = [];
-    let failure: Error | undefined;
-    while (sent.length < total && failure === undefined && !signal?.aborted) {
-      const due = ((nowMicroseconds() - startMicroseconds) / 1e6) * ratePerSecond;
-      while (sent.length < Math.min(due, total)) {
-        const message = this.#post(startMicroseconds + (sent.length / ratePerSecond) * 1e6);
-        sent.push(
-          message.catch((error: Error) => {
-            failure ??= error;
-          }),
-        );
-      }
-      await wait(tickMs);
-    }
-    await Promise.all(sent);
-    if (failure !== undefined) throw failure;
-    return sent.length;
+  send(ratePerSecond: number, seconds: number, signal?: AbortSignal): Promise<number> {
+    return sendAtRate({ ratePerSecond, seconds, signal }, (due) => this.#post(due));
   }
 
   /** So many as fast as they are answered. @throws Error when one is refused. */
