@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { type ConnectionOptions, connect, createSecureContext } from 'node:tls';
-import { EventStreamReader } from '../../src/device/simulator/connection/event-stream-reader.ts';
+import { Connections } from '../../src/device/simulator/connection/connections.ts';
+import { addressOf } from '../../src/device/simulator/run/own-servers.ts';
 import { dueTimesIn, nowMicroseconds } from './due-time.ts';
 
-/** A process that holds event streams, each on a bare TLS socket, and notes when mail is announced. */
+/** A process that holds event streams, each on a connection of the simulator, and notes when mail is announced. */
 export interface Hold {
   url: string;
   certFile: string;
@@ -20,9 +20,6 @@ export type Word =
   | { type: 'report'; latenciesMicroseconds: number[]; closed: number }
   | { type: 'failed'; reason: string };
 
-/** Handshakes under way at once. */
-const openingAtOnce = 32;
-
 let latenciesMicroseconds: number[] = [];
 let closed = 0;
 
@@ -30,39 +27,25 @@ function say(word: Word): void {
   process.send?.(word);
 }
 
-/** Opens one stream; settles with its first event. */
-function openStream(request: string, options: ConnectionOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(options, () => socket.write(request, 'latin1'));
-    const reader = new EventStreamReader();
-    let isOpen = false;
-    socket.setEncoding('latin1').on('data', (text: string) => {
-      const now = nowMicroseconds();
-      const events = reader.take(text);
-      for (const due of dueTimesIn(events)) latenciesMicroseconds.push(now - due);
-      if (isOpen || !events.includes('event: connected')) return;
-      isOpen = true;
-      resolve();
-    });
-    socket.on('error', reject);
-    socket.on('close', () => {
-      closed += 1;
-      reject(new Error(`it was closed: ${reader.rest.slice(0, 200)}`));
-    });
-  });
-}
-
+/** Opens them all; settles when each has had its first event. */
 async function hold({ url, certFile, requests }: Hold): Promise<void> {
-  const { hostname: host, port } = new URL(url);
-  const secureContext = createSecureContext({ ca: readFileSync(certFile) });
-  const options = { host, port: Number(port), secureContext };
-  let next = 0;
-  const openSome = async (): Promise<void> => {
-    for (let index = next++; index < requests.length; index = next++) {
-      await openStream(requests[index] ?? '', options);
-    }
-  };
-  await Promise.all(Array.from({ length: openingAtOnce }, openSome));
+  const node = addressOf(url, readFileSync(certFile, 'utf8'));
+  const connections = new Connections([node], { sharedMax: 0, waitingMax: 0 });
+  const open = (request: string, number: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      connections.stream(number, request, {
+        onEvents: (events) => {
+          const now = nowMicroseconds();
+          for (const due of dueTimesIn(events)) latenciesMicroseconds.push(now - due);
+          if (events.includes('event: connected')) resolve();
+        },
+        onClosed: (_, status) => {
+          closed += 1;
+          reject(new Error(`it was closed with ${status ?? 'no answer'}`));
+        },
+      });
+    });
+  await Promise.all(requests.map(open));
 }
 
 process.on('message', (order: Order) => {

@@ -18,9 +18,4 @@ export class EventStreamReader {
     this.#rest = text.slice(end + 2);
     return events;
   }
-
-  /** Text that has arrived after the last event, to say why a stream was closed. */
-  get rest(): string {
-    return this.#rest;
-  }
 }
