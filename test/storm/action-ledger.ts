@@ -44,9 +44,9 @@ export class ActionLedger {
     findings.expect(receivers.includes(receiver), () => `${receiver} has mail for ${token}, to others`);
     findings.expect(!reached.has(receiver), () => `${receiver} has mail for ${token} twice`);
     reached.add(receiver);
-    const key = `${receiver} ${record.sender}`;
+    const key = `${receiver} ${record.sender.name}`;
     const last = this.#lastSequence.get(key) ?? -1;
-    if (record.isRepeated) return;
+    if (record.sender.late.has(record.sequence)) return;
     findings.expect(record.sequence > last, () => `${receiver} has mail for ${token} out of its order`);
     this.#lastSequence.set(key, record.sequence);
   }

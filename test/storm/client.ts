@@ -1,12 +1,13 @@
-import { readFileSync } from 'node:fs';
-import { Agent, errors, request } from 'undici';
+import { Connections } from '../../src/device/simulator/connection/connections.ts';
+import { addressOf } from '../../src/device/simulator/run/own-servers.ts';
 import type { TestDevice } from '../harness/device.ts';
-import type { TestServer } from '../harness/server.ts';
+import { requestText } from '../harness/raw.ts';
+import type { AdminAnswer, TestServer } from '../harness/server.ts';
 
 export interface Answer {
   /** 0 where nobody answered, and whoever asks goes on. */
   status: number;
-  headers: Record<string, string | string[] | undefined>;
+  /** Head and body, as they came. */
   text: string;
 }
 
@@ -19,71 +20,64 @@ export interface Requester {
     body?: string,
     key?: string,
   ): Promise<Answer>;
-  admin(method: 'GET' | 'POST' | 'DELETE', path: string, body?: string): Promise<Answer>;
+  admin<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<AdminAnswer<T>>;
 }
 
-/** To one server. @throws where it does not answer */
+const connectionsMax = 256;
+const sweepMs = 500;
+
+/** The simulator's connections to one server. @throws where it does not answer */
 export class StormClient implements Requester {
   readonly server: TestServer;
-  /** Closes idle connections itself, well before the server does: none is lost between requests. */
-  readonly #agent: Agent;
+  readonly #connections: Connections;
+  readonly #sweep: NodeJS.Timeout;
 
   constructor(server: TestServer) {
     this.server = server;
-    const ca = readFileSync(server.report.cert_file, 'utf8');
-    this.#agent = new Agent({
-      connect: { ca },
-      pipelining: 1,
-      keepAliveTimeout: 3_000,
-      headersTimeout: 60_000,
-    });
+    const limits = { sharedMax: connectionsMax, waitingMax: connectionsMax };
+    this.#connections = new Connections([addressOf(server.url, server.ca)], limits);
+    this.#sweep = setInterval(() => this.#connections.sweep(), sweepMs);
   }
 
-  async device(
-    device: TestDevice,
-    method: 'GET' | 'HEAD' | 'POST' | 'PUT',
-    path: string,
-    body?: string,
-    key?: string,
-  ): Promise<Answer> {
+  async device(...[device, method, path, body, key]: Parameters<Requester['device']>): Promise<Answer> {
     const headers: Record<string, string> = { ...device.credentials };
-    if (body !== undefined) headers['content-type'] = 'application/json';
-    if (key !== undefined) headers['idempotency-key'] = key;
-    return this.#send(`${this.server.url}${path}`, method, headers, body);
-  }
-
-  admin(method: 'GET' | 'POST' | 'DELETE', path: string, body?: string): Promise<Answer> {
-    const headers: Record<string, string> = { authorization: `Bearer ${this.server.token}` };
-    if (body !== undefined) headers['content-type'] = 'application/json';
-    return this.#send(`${this.server.report.admin_url}/admin/v1${path}`, method, headers, body);
-  }
-
-  async close(): Promise<void> {
-    await this.#agent.destroy();
-  }
-
-  async #send(
-    url: string,
-    method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE',
-    headers: Record<string, string>,
-    body: string | undefined,
-  ): Promise<Answer> {
-    const send = async (): Promise<Answer> => {
-      const answer = await request(url, { method, headers, body: body ?? null, dispatcher: this.#agent });
-      return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
-    };
+    if (body !== undefined) {
+      headers['Content-Type'] = 'application/json';
+      headers['Content-Length'] = String(Buffer.byteLength(body));
+    }
+    if (key !== undefined) headers['Idempotency-Key'] = key;
+    const text = requestText(method, path, headers, body);
     try {
-      return await send();
+      return await this.#send(text);
     } catch (error) {
       // On a loaded machine this process may wake up too late to close an idle connection before the server does:
       // as any client may (RFC 9110, 9.2.2), it then sends again what can be sent twice.
-      const isRepeatable =
-        method === 'GET' ||
-        method === 'HEAD' ||
-        /\/mailbox\/ack\/|\/heartbeat$/.test(url) ||
-        'idempotency-key' in headers;
-      if (!isRepeatable || !(error instanceof errors.SocketError)) throw error;
-      return send();
+      const isRead = method === 'GET' || method === 'HEAD';
+      if (!isRead && key === undefined && !/\/mailbox\/ack\/|\/heartbeat$/.test(path)) throw error;
+      return this.#send(text);
     }
+  }
+
+  admin<T>(...params: Parameters<Requester['admin']>): Promise<AdminAnswer<T>> {
+    return this.server.admin<T>(...params);
+  }
+
+  close(): void {
+    clearInterval(this.#sweep);
+    this.#connections.dropAll();
+  }
+
+  #send(request: string): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const isSent = this.#connections.send('shared', {
+        device: -1,
+        request,
+        isCut: false,
+        onSent: () => {},
+        onAnswer: (status, text) => resolve({ status, text }),
+        onFailure: () => reject(new Error('there was no answer')),
+      });
+      if (!isSent) reject(new Error('too many requests wait for a connection'));
+    });
   }
 }

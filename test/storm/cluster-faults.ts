@@ -1,3 +1,4 @@
+import { sleep } from '../../src/core/async.ts';
 import type { DatabaseCluster } from '../harness/database-cluster.ts';
 import type { Random } from './random.ts';
 import type { StormNode } from './storm-node.ts';
@@ -11,10 +12,6 @@ export interface Ground {
 
 /** So long something stands still, or is cut off. */
 const stillMs = 10_000;
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
 
 function one<T>(list: readonly T[], random: Random): T {
   const picked = random.pick(list);
@@ -36,28 +33,28 @@ export const faults: Record<string, (ground: Ground) => Promise<void>> = {
   'freeze of the standby, then kill -9 of the primary': async ({ clusters, random }) => {
     const cluster = one(clusters, random);
     await cluster.freezeStandby();
-    await pause(random.integer(500, 8_000));
+    await sleep(random.integer(500, 8_000));
     await cluster.failOver();
   },
 
   'freeze of the primary for 10 s': async ({ clusters, random }) => {
     const cluster = one(clusters, random);
     await cluster.freezePrimary();
-    await pause(stillMs);
+    await sleep(stillMs);
     cluster.thaw();
   },
 
   'kill -9 of a node': async ({ nodes, random }) => {
     const node = one(nodes, random);
     await node.kill();
-    await pause(random.integer(0, 2_000));
+    await sleep(random.integer(0, 2_000));
     await node.start();
   },
 
   'a node cut off from the databases for 10 s': async ({ nodes, random }) => {
     const node = one(nodes, random);
     node.cut();
-    await pause(stillMs);
+    await sleep(stillMs);
     node.mend();
   },
 };

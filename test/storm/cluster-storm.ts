@@ -1,3 +1,4 @@
+import { sleep } from '../../src/core/async.ts';
 import { fleetpost } from '../harness/command.ts';
 import type { DatabaseCluster } from '../harness/database-cluster.ts';
 import type { DatabasePath } from '../harness/database-path.ts';
@@ -6,11 +7,10 @@ import type { LoggedRecord } from '../harness/log.ts';
 import { ask } from '../harness/postgres-member.ts';
 import type { Requester } from './client.ts';
 import { faults } from './cluster-faults.ts';
-import { Findings } from './findings.ts';
-import { NodesClient, PatientClient } from './nodes-client.ts';
+import type { Findings } from './findings.ts';
+import { Ledger } from './ledger.ts';
+import { NodesClient } from './nodes-client.ts';
 import { OutageWatch } from './outages.ts';
-import { Random } from './random.ts';
-import { RecordLedger } from './record-ledger.ts';
 import { Relay, relayConfig } from './relay.ts';
 import { StormNode } from './storm-node.ts';
 import { StreamWatch } from './stream-watch.ts';
@@ -21,6 +21,8 @@ const hotMailboxes = 2;
 const clientsPerHotMailbox = 4;
 const streams = 8;
 const streamKeepAliveSeconds = 5;
+/** Time in which each request is to be served once all is well again. */
+const patienceMs = 60_000;
 /** Within which what was lost on its way to a stream must have been made up for, after the last repair. */
 const announcedMsMax = 3 * streamKeepAliveSeconds * 1_000;
 
@@ -41,14 +43,12 @@ export interface Outage {
 
 /** Two nodes on the same databases under load, while one thing after another breaks. */
 export class ClusterStorm {
-  readonly findings = new Findings();
   readonly outages: Outage[] = [];
   readonly nodes: readonly StormNode[];
   readonly watches: StreamWatch[] = [];
   readonly #options: ClusterStormOptions;
   readonly #databases: readonly string[];
-  readonly #random: Random;
-  readonly #records = new RecordLedger(this.findings);
+  readonly #ledger: Ledger;
   readonly #subjects: Subject[] = [];
   readonly #probes: OutageWatch[] = [];
   readonly #client: Requester;
@@ -62,13 +62,17 @@ export class ClusterStorm {
   ) {
     this.#options = options;
     this.#databases = databases;
-    this.#random = new Random(options.seed);
+    this.#ledger = new Ledger(options.seed, false);
     const { workers: shards, databaseTimeoutMilliseconds } = options;
     const config = { ...relayConfig, shards, databaseTimeoutMilliseconds, streamKeepAliveSeconds };
     this.nodes = paths.map(
       (own, index) => new StormNode(index === 0 ? 'one' : 'two', own, databases, config, this.findings),
     );
-    this.#client = new NodesClient(this.nodes, this.#random);
+    this.#client = new NodesClient(this.nodes, this.#ledger.random);
+  }
+
+  get findings(): Findings {
+    return this.#ledger.findings;
   }
 
   static async start(options: ClusterStormOptions): Promise<ClusterStorm> {
@@ -91,21 +95,21 @@ export class ClusterStorm {
   }
 
   /** Load, something breaks, all recovers by itself; then: is everything as it must be? */
-  async round(fault = this.#random.pick(Object.keys(faults)) ?? ''): Promise<void> {
+  async round(fault = this.#ledger.random.pick(Object.keys(faults)) ?? ''): Promise<void> {
     const { findings, nodes } = this;
     this.#isLoaded = true;
     for (const watch of this.watches) watch.go(true);
     for (const probe of this.#probes) probe.start();
     const clients = this.#startClients();
-    await pause(this.#random.integer(1_500, 3_500));
+    await sleep(this.#ledger.random.integer(1_500, 3_500));
     for (const probe of this.#probes) probe.begin();
     for (const watch of this.watches) watch.calm(false);
-    await faults[fault]?.({ clusters: this.#options.clusters, nodes, random: this.#random });
+    await faults[fault]?.({ clusters: this.#options.clusters, nodes, random: this.#ledger.random });
     for (const probe of this.#probes) {
       this.outages.push({ fault, node: probe.node.name, milliseconds: await probe.end() });
     }
     findings.count(fault);
-    await pause(1_000);
+    await sleep(1_000);
     this.#isLoaded = false;
     await Promise.all(clients);
     for (const probe of this.#probes) await probe.stop();
@@ -130,9 +134,9 @@ export class ClusterStorm {
     for (let index = 0; index < exclusiveDevices + hotMailboxes; index += 1) {
       const device = await fleet.createDevice();
       const isExclusive = index < exclusiveDevices;
-      this.#subjects.push(new Subject(device, isExclusive, this.#records, findings, this.#random, false));
+      this.#subjects.push(new Subject(device, isExclusive, this.#ledger));
     }
-    this.#relay = await Relay.create(first.server, this.#records, findings, this.#random, false);
+    this.#relay = await Relay.create(first.server, this.#ledger);
     for (let index = 0; index < streams; index += 1) {
       const device = await fleet.createDevice();
       this.watches.push(
@@ -141,10 +145,10 @@ export class ClusterStorm {
     }
     const probed = await fleet.createDevice();
     for (const node of this.nodes) {
-      this.#probes.push(new OutageWatch(node, probed, this.#records, findings));
+      this.#probes.push(new OutageWatch(node, probed, this.#ledger));
     }
     // The other nodes have heard of it all.
-    await pause(2_000);
+    await sleep(2_000);
   }
 
   #startClients(): Promise<void>[] {
@@ -166,19 +170,19 @@ export class ClusterStorm {
   /** Checks, with nobody at work, what devices and operators see, and the logs themselves. */
   async #check(): Promise<void> {
     const { findings, nodes } = this;
-    const client = new PatientClient(this.#client);
+    const client = new NodesClient(nodes, this.#ledger.random, patienceMs);
     for (const watch of this.watches) watch.go(false);
     await this.#quiet();
     for (const node of nodes) node.check();
     await this.#checkLogs();
     await Promise.all(this.#subjects.map((subject) => subject.resume(client)));
-    for (const record of this.#records.unanswered()) {
+    for (const record of this.#ledger.records.unanswered()) {
       const subject = this.#subjects.find(({ device }) => device.deviceId === record.deviceId);
       await subject?.repeat(client, record);
     }
     await this.#relay?.check(client);
     const untilMs = performance.now() + announcedMsMax;
-    while (!this.watches.every(({ isDone }) => isDone) && performance.now() < untilMs) await pause(50);
+    while (!this.watches.every(({ isDone }) => isDone) && performance.now() < untilMs) await sleep(50);
     for (const { left } of this.watches) {
       findings.expect(left.length === 0, () => `mail was queued and its stream not told of it: ${left}`);
     }
@@ -191,7 +195,7 @@ export class ClusterStorm {
     const busy = `SELECT 1 FROM pg_stat_activity
       WHERE application_name LIKE 'fleetpost%' AND state <> 'idle' AND xact_start < to_timestamp(${sinceSeconds})`;
     for (const cluster of this.#options.clusters) {
-      while ((await cluster.ask(busy)).length > 0) await pause(50);
+      while ((await cluster.ask(busy)).length > 0) await sleep(50);
     }
   }
 
@@ -200,15 +204,11 @@ export class ClusterStorm {
       const [{ port } = { port: 0 }] = await cluster.ask<{ port: number }>(
         `SELECT current_setting('port')::integer AS port`,
       );
-      const from = this.#records.positionOf(shard);
+      const from = this.#ledger.records.positionOf(shard);
       const text = `SELECT position::integer, kind, schema, device, payload FROM record
         WHERE position >= ${from} ORDER BY position`;
-      this.#records.look(shard, await ask<LoggedRecord>(port, text, this.#databases[shard]));
+      this.#ledger.records.look(shard, await ask<LoggedRecord>(port, text, this.#databases[shard]));
     }
-    this.#records.close();
+    this.#ledger.records.close();
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,6 +1,5 @@
+import type { SettlementVerb as Verb } from '../../src/device/simulator/devices/ledger.ts';
 import type { Findings } from './findings.ts';
-
-export type Verb = 'ack' | 'reject' | 'requeue';
 
 export interface LedgerMail {
   token: string;

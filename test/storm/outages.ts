@@ -1,6 +1,6 @@
+import { sleep } from '../../src/core/async.ts';
 import type { TestDevice } from '../harness/device.ts';
-import type { Findings } from './findings.ts';
-import type { RecordLedger, SentRecord } from './record-ledger.ts';
+import type { Ledger } from './ledger.ts';
 import type { StormNode } from './storm-node.ts';
 
 const eachMs = 50;
@@ -11,19 +11,17 @@ const openMax = 200;
 export class OutageWatch {
   readonly node: StormNode;
   readonly #device: TestDevice;
-  readonly #records: RecordLedger;
-  readonly #findings: Findings;
+  readonly #ledger: Ledger;
   readonly #open = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #sequence = 0;
   #lastMs = performance.now();
   #longestMs = 0;
 
-  constructor(node: StormNode, device: TestDevice, records: RecordLedger, findings: Findings) {
+  constructor(node: StormNode, device: TestDevice, ledger: Ledger) {
     this.node = node;
     this.#device = device;
-    this.#records = records;
-    this.#findings = findings;
+    this.#ledger = ledger;
   }
 
   start(): void {
@@ -42,7 +40,7 @@ export class OutageWatch {
     while (this.#lastMs < fromMs) {
       if (performance.now() - fromMs > 120_000)
         throw new Error(`the node ${this.node.name} does not recover`);
-      await new Promise((resolve) => setTimeout(resolve, eachMs));
+      await sleep(eachMs);
     }
     return this.#longestMs;
   }
@@ -56,25 +54,16 @@ export class OutageWatch {
   #probe(): void {
     const { client } = this.node;
     if (client === undefined || this.#open.size >= openMax) return;
-    const token = `${this.#device.deviceId}-probe-${this.node.name}-${this.#sequence}`;
-    const record: SentRecord = {
-      token,
-      sender: token,
-      sequence: this.#sequence++,
+    const record = this.#ledger.records.sending({
+      name: `${this.#device.deviceId}-probe-${this.node.name}`,
       deviceId: this.#device.deviceId,
+      sequence: this.#sequence++,
       kind: 'datapoint',
-      payload: JSON.stringify({ token }),
-      key: undefined,
-      state: 'unanswered',
-      sentAtMs: Date.now(),
-      isRepeated: true,
-      isStored: false,
-    };
-    this.#records.sending(record);
+    });
+    record.sender.late.add(record.sequence);
     const sent = client.device(this.#device, 'POST', '/v1/datapoint/any', record.payload).then(
-      ({ status, text }) => {
-        if (status === 201) this.#taken(record);
-        else this.#findings.expect(status === 503, () => `a probe was answered ${status}: ${text}`);
+      (answer) => {
+        if (this.#ledger.take(record, answer)) this.#noteAnswer();
       },
       () => {},
     );
@@ -82,8 +71,7 @@ export class OutageWatch {
     void sent.finally(() => this.#open.delete(sent));
   }
 
-  #taken(record: SentRecord): void {
-    record.state = 'answered';
+  #noteAnswer(): void {
     const nowMs = performance.now();
     this.#longestMs = Math.max(this.#longestMs, nowMs - this.#lastMs);
     this.#lastMs = nowMs;

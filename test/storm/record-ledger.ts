@@ -1,12 +1,25 @@
 import { deviceIdOf } from '../../src/core/identity.ts';
+import { checkSends } from '../../src/device/simulator/check/sent-check.ts';
+import { doubted } from '../../src/device/simulator/devices/ledger.ts';
 import { eachLog, type LoggedRecord } from '../harness/log.ts';
 import type { ServerReport } from '../harness/server.ts';
 import type { Findings } from './findings.ts';
 
+/** Records that were sent one after another, by their numbers. */
+interface Sender {
+  name: string;
+  /** Known for good: answered, or stored without an answer, which is marked as doubted. */
+  sent: number[];
+  /** In the order of the log. */
+  logged: number[];
+  /** Sent again later, or perhaps done later than refused; and so out of their order. */
+  late: Set<number>;
+}
+
 export interface SentRecord {
+  /** Its sender's name and its number: the payload begins with it. */
   token: string;
-  /** Records of one sender were sent one after another. */
-  sender: string;
+  sender: Sender;
   sequence: number;
   deviceId: string;
   kind: 'datapoint' | 'message';
@@ -15,19 +28,19 @@ export interface SentRecord {
   sentAtMs: number;
   /** A refusal is a promise as well: it is not stored. */
   state: 'unanswered' | 'answered' | 'refused';
-  /** Sent again later with its key, or perhaps done later than it was refused; and so out of its order. */
-  isRepeated: boolean;
   /** True once it was found in the log. */
   isStored: boolean;
 }
 
-/** Every datapoint and message that was sent, held against the ingest logs of the data folder. */
+/** A record to be sent; its sender is the device unless it has another name. */
+type Sending = Pick<SentRecord, 'deviceId' | 'kind' | 'sequence'> &
+  Partial<Pick<SentRecord, 'key'>> & { name?: string; members?: object };
+
+/** Every datapoint and message that was sent, held against the ingest logs by the simulator's check. */
 export class RecordLedger {
   readonly #findings: Findings;
+  readonly #senders = new Map<string, Sender>();
   readonly #open = new Map<string, SentRecord>();
-  readonly #stored = new Set<string>();
-  readonly #notStored = new Set<string>();
-  readonly #lastOfSender = new Map<string, number>();
   /** Position in each shard's log where the last look ended. */
   readonly #positions: number[] = [];
 
@@ -35,8 +48,18 @@ export class RecordLedger {
     this.#findings = findings;
   }
 
-  sending(record: SentRecord): void {
-    this.#open.set(record.token, record);
+  sending({ deviceId, kind, sequence, key, members, name = deviceId }: Sending): SentRecord {
+    const token = `${name}-${sequence}`;
+    const sender = this.#senders.get(name) ?? { name, sent: [], logged: [], late: new Set() };
+    const record: SentRecord = {
+      ...{ token, sender, sequence, deviceId, kind, key, sentAtMs: Date.now() },
+      payload: JSON.stringify({ token, ...members }),
+      state: 'unanswered',
+      isStored: false,
+    };
+    this.#senders.set(name, sender);
+    this.#open.set(token, record);
+    return record;
   }
 
   /** Sent with a key and never answered: to be repeated. */
@@ -68,18 +91,7 @@ export class RecordLedger {
       findings.expect(stored.position === position, () => `the log of shard ${shard} skips a position`);
       position = stored.position + 1;
       // Receipts about mail lie between what devices sent.
-      if (stored.kind === 'receipt') continue;
-      const payload = stored.payload.toString('utf8');
-      const sent = this.#expectSent(payload);
-      if (sent === undefined) continue;
-      const isWhole =
-        payload === sent.payload &&
-        stored.kind === sent.kind &&
-        stored.schema === 'any' &&
-        deviceIdOf(stored.device) === sent.deviceId;
-      findings.expect(isWhole, () => `the record ${sent.token} is not as it was sent: ${payload}`);
-      this.#expectOrder(sent);
-      sent.isStored = true;
+      if (stored.kind !== 'receipt') this.#take(stored);
     }
     this.#positions[shard] = position;
   }
@@ -91,36 +103,41 @@ export class RecordLedger {
       findings.count(`in doubt: ${record.kind} with a key, ${record.isStored ? 'there' : 'not there'}`);
     }
     for (const record of [...this.#open.values()]) this.#close(record);
+    for (const sender of this.#senders.values()) {
+      const open = [...this.#open.values()].filter((one) => one.sender === sender);
+      const inDoubt = open.map(({ sequence }) => doubted(sequence));
+      checkSends(sender.name, [...sender.sent, ...inDoubt], sender.logged, findings, sender.late);
+    }
   }
 
-  #expectSent(payload: string): SentRecord | undefined {
-    const token = /^\{"token":"([^"]+)"/.exec(payload)?.[1] ?? '';
-    if (this.#stored.has(token)) this.#findings.violation(`the record ${token} is stored twice`);
-    else if (this.#notStored.has(token)) this.#findings.violation(`the record ${token} came from nowhere`);
-    else if (!this.#open.has(token)) this.#findings.violation(`nobody sent this record: ${payload}`);
-    this.#stored.add(token);
-    return this.#open.get(token);
+  #take({ payload, kind, schema, device }: LoggedRecord): void {
+    const text = payload.toString('utf8');
+    const [, name = '', sequence] = /^\{"token":"([^"]+)-(\d+)"/.exec(text) ?? [];
+    const sender = this.#senders.get(name);
+    if (sender === undefined) {
+      this.#findings.violation(`nobody sent this record: ${text}`);
+      return;
+    }
+    sender.logged.push(Number(sequence));
+    const sent = this.#open.get(`${name}-${sequence}`);
+    if (sent === undefined) return;
+    const isWhole =
+      text === sent.payload && kind === sent.kind && schema === 'any' && deviceIdOf(device) === sent.deviceId;
+    this.#findings.expect(isWhole, () => `the record ${sent.token} is not as it was sent: ${text}`);
+    sent.isStored = true;
   }
 
-  #expectOrder({ sender, sequence, isRepeated, token }: SentRecord): void {
-    if (isRepeated) return;
-    const last = this.#lastOfSender.get(sender) ?? -1;
-    this.#findings.expect(sequence > last, () => `the record ${token} is stored out of order`);
-    this.#lastOfSender.set(sender, sequence);
-  }
-
-  #close({ token, state, kind, key, isStored: isFound }: SentRecord): void {
+  /** An answer is known for good; what was not answered and is not there must not come any more. */
+  #close({ token, sender, sequence, state, kind, key, isStored }: SentRecord): void {
     const findings = this.#findings;
     if (state === 'unanswered' && key !== undefined) return;
     this.#open.delete(token);
-    if (!isFound) this.#notStored.add(token);
     if (state === 'answered') {
-      findings.expect(isFound, () => `the ${kind} ${token} was answered 201 and is lost`);
-      if (isFound) findings.count(`${kind}: answered 201, there exactly once`);
-    } else if (state === 'refused') {
-      findings.expect(!isFound, () => `the ${kind} ${token} was refused and is there`);
-    } else {
-      findings.count(`in doubt: ${kind} without a key, ${isFound ? 'there' : 'not there'}`);
+      sender.sent.push(sequence);
+      if (isStored) findings.count(`${kind}: answered 201, there exactly once`);
+    } else if (state === 'unanswered') {
+      if (isStored) sender.sent.push(doubted(sequence));
+      findings.count(`in doubt: ${kind} without a key, ${isStored ? 'there' : 'not there'}`);
     }
   }
 }

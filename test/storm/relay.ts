@@ -1,10 +1,10 @@
+import type { ListDocument as Page } from '../../src/contract/document.ts';
+import { sleep } from '../../src/core/async.ts';
 import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
 import type { TestServer } from '../harness/server.ts';
 import { ActionLedger } from './action-ledger.ts';
 import type { Requester } from './client.ts';
-import type { Findings } from './findings.ts';
-import type { Random } from './random.ts';
-import type { RecordLedger, SentRecord } from './record-ledger.ts';
+import type { Ledger } from './ledger.ts';
 
 /**
  * For the servers of a storm: failed runs are tried again soon, and often enough that chance makes none a dead letter;
@@ -49,40 +49,24 @@ export class Relay {
   readonly #fleet: TestFleet;
   readonly #sensors: readonly TestDevice[];
   readonly #receivers: Receivers;
-  readonly #records: RecordLedger;
-  readonly #findings: Findings;
-  readonly #random: Random;
-  readonly #ledger: ActionLedger;
-  /** As of a subject. */
-  readonly #isRefusalFinal: boolean;
+  readonly #ledger: Ledger;
+  readonly #outcomes: ActionLedger;
   #sequence = 0;
 
   private constructor(
     fleet: TestFleet,
     sensors: readonly TestDevice[],
     receivers: Receivers,
-    records: RecordLedger,
-    findings: Findings,
-    random: Random,
-    isRefusalFinal: boolean,
+    ledger: Ledger,
   ) {
-    this.#isRefusalFinal = isRefusalFinal;
     this.#fleet = fleet;
     this.#sensors = sensors;
     this.#receivers = receivers;
-    this.#records = records;
-    this.#findings = findings;
-    this.#random = random;
-    this.#ledger = new ActionLedger(findings);
+    this.#ledger = ledger;
+    this.#outcomes = new ActionLedger(ledger.findings);
   }
 
-  static async create(
-    server: TestServer,
-    records: RecordLedger,
-    findings: Findings,
-    random: Random,
-    isRefusalFinal = true,
-  ): Promise<Relay> {
+  static async create(server: TestServer, ledger: Ledger): Promise<Relay> {
     const fleet = await createFleet(server, { mailbox_mails_max: 65_535 });
     await fleet.putSchema('message', 'any', anyObject);
     const devices = (count: number, body = {}): Promise<TestDevice[]> =>
@@ -99,7 +83,7 @@ export class Relay {
     await put('relay', relaySource);
     const isDoomed = { properties: { isDoomed: { const: true } } };
     await put('doomed', doomedSource, { payload: { type: 'object', required: ['isDoomed'], ...isDoomed } });
-    return new Relay(fleet, await devices(sensors), receivers, records, findings, random, isRefusalFinal);
+    return new Relay(fleet, await devices(sensors), receivers, ledger);
   }
 
   /** One client a sensor: each call sends one signal. */
@@ -108,7 +92,7 @@ export class Relay {
       let sent = 0;
       return async () => {
         sent += 1;
-        if (sent > burst) await new Promise((resolve) => setTimeout(resolve, slowMs));
+        if (sent > burst) await sleep(slowMs);
         await this.#send(client, sensor);
       };
     });
@@ -121,47 +105,30 @@ export class Relay {
     await Promise.all([...addressed, ...tagged].map((receiver) => this.#empty(client, receiver)));
     for (const { run } of await this.#list<{ run: number }>(client, this.#path('doomed/dead-letters'))) {
       const one = await this.#ask<{ payload: { token: string } }>(client, `doomed/dead-letters/${run}`);
-      this.#ledger.deadLetter(one.payload.token);
+      this.#outcomes.deadLetter(one.payload.token);
     }
     for (const { error } of await this.#list<{ error: object }>(client, this.#path('relay/dead-letters'))) {
-      this.#findings.violation(`a run of the relay is a dead letter: ${JSON.stringify(error)}`);
+      this.#ledger.findings.violation(`a run of the relay is a dead letter: ${JSON.stringify(error)}`);
     }
     const record = { device: this.#sensors[0]?.deviceId, payload: {} };
     const draft = { source: countSource, language: 'javascript' };
-    const trial = await client.admin('POST', this.#path('relay/test'), JSON.stringify({ record, draft }));
-    this.#ledger.check(Number((JSON.parse(trial.text) as { log: string[] }).log[0]));
+    const trial = await client.admin<{ log: string[] }>('POST', this.#path('relay/test'), { record, draft });
+    this.#outcomes.check(Number(trial.body.log[0]));
     await client.admin('DELETE', this.#path('doomed/dead-letters'));
   }
 
   async #send(client: Requester, sensor: TestDevice): Promise<void> {
     const { deviceId } = sensor;
-    const sequence = this.#sequence++;
-    const token = `${deviceId}-signal-${sequence}`;
-    const to = this.#random.pick(this.#receivers.addressed)?.deviceId ?? '';
-    const isDoomed = this.#random.next() < doomed;
-    const record: SentRecord = {
-      token,
-      sender: deviceId,
-      sequence,
+    const to = this.#ledger.random.pick(this.#receivers.addressed)?.deviceId ?? '';
+    const isDoomed = this.#ledger.random.next() < doomed;
+    const record = this.#ledger.records.sending({
       deviceId,
+      sequence: this.#sequence++,
       kind: 'message',
-      payload: JSON.stringify({ token, to, ...(isDoomed && { isDoomed }) }),
-      key: undefined,
-      sentAtMs: Date.now(),
-      state: 'unanswered',
-      isRepeated: false,
-      isStored: false,
-    };
-    this.#records.sending(record);
-    this.#ledger.sending(record, [to, ...this.#receivers.tagged.map((one) => one.deviceId)], isDoomed);
-    const { status, text } = await client.device(sensor, 'POST', '/v1/msg/any', record.payload);
-    if (status === 201) record.state = 'answered';
-    else if (this.#isRefusalFinal) record.state = 'refused';
-    else record.isRepeated = true;
-    if (status === 0 && !this.#isRefusalFinal) this.#findings.count('not answered');
-    else if (status === 503) this.#findings.count('refused with 503');
-    else if (status === 201) this.#findings.count('message: answered 201');
-    else this.#findings.violation(`the sensor ${deviceId} was answered ${status}: ${text}`);
+      members: { to, ...(isDoomed && { isDoomed }) },
+    });
+    this.#outcomes.sending(record, [to, ...this.#receivers.tagged.map((one) => one.deviceId)], isDoomed);
+    this.#ledger.take(record, await client.device(sensor, 'POST', '/v1/msg/any', record.payload));
   }
 
   async #settled(client: Requester, name: string): Promise<void> {
@@ -172,7 +139,7 @@ export class Relay {
       if (performance.now() > untilMs) {
         throw new Error(`the action ${name} is not done in time: ${JSON.stringify(status)}`);
       }
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await sleep(50);
     }
   }
 
@@ -182,12 +149,12 @@ export class Relay {
       client,
       `${receiver.adminPath}/mail`,
     );
-    for (const { payload } of mails) this.#ledger.arrived(receiver.deviceId, payload.token);
+    for (const { payload } of mails) this.#outcomes.arrived(receiver.deviceId, payload.token);
     const left = mails.map(({ mail_id }) => mail_id);
     const acknowledge = async (): Promise<void> => {
       for (let id = left.shift(); id !== undefined; id = left.shift()) {
         const { status } = await client.device(receiver, 'PUT', `/v1/mailbox/ack/${id}`);
-        this.#findings.expect(status === 200, () => `an acknowledgement was answered ${status}`);
+        this.#ledger.findings.expect(status === 200, () => `an acknowledgement was answered ${status}`);
       }
     };
     await Promise.all(Array.from({ length: acksAtOnce }, acknowledge));
@@ -197,16 +164,15 @@ export class Relay {
     const items: T[] = [];
     let after = '';
     for (;;) {
-      const { text } = await client.admin('GET', `${path}?limit=${pageSize}${after}`);
-      const page = JSON.parse(text) as { items: T[]; next: number | string | null };
-      items.push(...page.items);
-      if (page.next === null) return items;
-      after = `&after=${page.next}`;
+      const { body } = await client.admin<Page<T>>('GET', `${path}?limit=${pageSize}${after}`);
+      items.push(...body.items);
+      if (body.next === null) return items;
+      after = `&after=${body.next}`;
     }
   }
 
   async #ask<T>(client: Requester, path: string): Promise<T> {
-    return JSON.parse((await client.admin('GET', this.#path(path))).text) as T;
+    return (await client.admin<T>('GET', this.#path(path))).body;
   }
 
   #path(path: string): string {

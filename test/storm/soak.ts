@@ -78,12 +78,11 @@ while (passedMinutes() < minutes) {
   printed = Math.floor(passedMinutes());
   const { ownMebibytes, residentMebibytes, descriptors, folderMebibytes } = sample;
   console.log(
-    `minute ${printed}: ${ownMebibytes.toFixed(0)} MiB of its own, ${residentMebibytes.toFixed(0)} MiB resident, ${descriptors} descriptors, data folder ${folderMebibytes.toFixed(1)} MiB, ${findings.sum('datapoint: answered') + findings.sum('message: answered') + findings.sum('mail: ')} answered writes, ${findings.sum('kill -9')} kills, ${findings.of('regular end')} regular ends, ${findings.of('refused with 503')} refused, ${findings.violations.length} violations`,
+    `minute ${printed}: ${ownMebibytes.toFixed(0)} MiB of its own, ${residentMebibytes.toFixed(0)} MiB resident, ${descriptors} descriptors, data folder ${folderMebibytes.toFixed(1)} MiB, ${findings.sum('kill -9')} kills, ${findings.of('regular end')} regular ends, ${findings.of('refused with 503')} refused, ${findings.progress}`,
   );
 }
 await storm.finish();
-console.log(`\n${findings.table()}\n`);
-for (const violation of findings.violations.slice(0, 50)) console.log(`VIOLATION: ${violation}`);
+findings.printAll();
 
 const third = Math.floor(samples.length / 3);
 let isFlat = third > 0;
@@ -101,4 +100,4 @@ for (const [figure, more] of [
     `${figure}: median ${before.toFixed(1)} over the second third, ${after.toFixed(1)} over the last: ${holds ? 'flat' : 'NOT FLAT'}`,
   );
 }
-process.exitCode = isFlat && findings.violations.length === 0 ? 0 : 1;
+if (!isFlat) process.exitCode = 1;

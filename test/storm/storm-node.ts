@@ -56,7 +56,7 @@ export class StormNode {
     const client = this.client;
     this.#up = undefined;
     await server.kill();
-    await client?.close();
+    client?.close();
   }
 
   /** It lives and has logged no error: a database that is away is a warning, and nothing of the audit log is lost. */
@@ -82,7 +82,7 @@ export class StormNode {
 
   async stop(): Promise<void> {
     const { server } = this;
-    await this.client?.close();
+    this.client?.close();
     const status = await server.stop();
     this.#findings.expect(
       status === 0,

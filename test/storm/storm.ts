@@ -1,12 +1,13 @@
 import { rmSync } from 'node:fs';
+import { sleep } from '../../src/core/async.ts';
 import type { Config } from '../../src/server/configuration/config.ts';
 import { fleetpost } from '../harness/command.ts';
 import { anyObject, createFleet } from '../harness/device.ts';
 import { TestServer, temporaryFolder } from '../harness/server.ts';
 import { StormClient } from './client.ts';
-import { Findings } from './findings.ts';
-import { Random } from './random.ts';
-import { RecordLedger } from './record-ledger.ts';
+import type { Findings } from './findings.ts';
+import { Ledger } from './ledger.ts';
+import type { Random } from './random.ts';
 import { Relay, relayConfig } from './relay.ts';
 import { Subject } from './subject.ts';
 
@@ -41,12 +42,10 @@ type End = (typeof kills)[number] | 'regular end';
 
 /** A server under full load that is killed again and again, and what must be left of it each time. */
 export class Storm {
-  readonly findings = new Findings();
   server: TestServer;
   readonly #options: StormOptions;
   readonly #folder: string;
-  readonly #random: Random;
-  readonly #records = new RecordLedger(this.findings);
+  readonly #ledger: Ledger;
   readonly #subjects: Subject[] = [];
   #relay: Relay | undefined;
   #client: StormClient;
@@ -54,58 +53,62 @@ export class Storm {
   #isEnding = false;
   #onAnswer = (): void => {};
 
-  private constructor(options: StormOptions, folder: string, server: TestServer, random: Random) {
+  private constructor(options: StormOptions, folder: string, server: TestServer, ledger: Ledger) {
     this.#options = options;
     this.#folder = folder;
-    this.#random = random;
+    this.#ledger = ledger;
     this.server = server;
     this.#client = new StormClient(server);
+  }
+
+  get findings(): Findings {
+    return this.#ledger.findings;
   }
 
   /** On a data folder of its own, which is killed while it is made, too. */
   static async start(options: StormOptions): Promise<Storm> {
     const folder = temporaryFolder();
-    const random = new Random(options.seed);
-    for (let time = 0; time < 2; time += 1) await killStart(options, folder, random);
-    const storm = new Storm(options, folder, await startServer(options, folder), random);
+    const ledger = new Ledger(options.seed, true);
+    for (let time = 0; time < 2; time += 1) await killStart(options, folder, ledger.random);
+    const storm = new Storm(options, folder, await startServer(options, folder), ledger);
     storm.findings.count('kill -9 in its first start', 2);
     await storm.#createSubjects();
     return storm;
   }
 
   /** Load, a kill, perhaps more kills while it starts again, and then: is everything as it must be? */
-  async round(end: End = this.#random.pick(kills) ?? 'under load'): Promise<void> {
+  async round(end: End = this.#ledger.random.pick(kills) ?? 'under load'): Promise<void> {
     const { findings } = this;
     this.#isEnding = false;
     const clients = this.#startClients();
     await this.#end(end);
     await Promise.all(clients);
-    await this.#client.close();
+    this.#client.close();
     findings.count(end === 'regular end' ? end : `kill -9 ${end}`);
     const errors = this.server.stderr.split('\n').filter((line) => /"level":[56]0/.test(line));
     findings.expect(errors.length === 0, () => `the server logged: ${errors.join('\n')}`);
     // Half of the time the next start is the first to open what the kill has left.
-    if (this.#options.looksEachTime || this.#random.next() < 0.5)
-      await this.#records.check(this.server.report);
-    while (this.#random.next() < 0.25) {
-      await killStart(this.#options, this.#folder, this.#random);
+    if (this.#options.looksEachTime || this.#ledger.random.next() < 0.5)
+      await this.#ledger.records.check(this.server.report);
+    while (this.#ledger.random.next() < 0.25) {
+      await killStart(this.#options, this.#folder, this.#ledger.random);
       findings.count('kill -9 in its start');
     }
     this.server = await startServer(this.#options, this.#folder);
     this.#readyMs = performance.now();
     this.#client = new StormClient(this.server);
     await this.#resume();
-    if (this.#random.next() < backlogChance) findings.count('actions: left to do in the next round');
+    if (this.#ledger.random.next() < backlogChance) findings.count('actions: left to do in the next round');
     else await this.#relay?.check(this.#client);
   }
 
   /** A regular end, and a last look at all that is stored. */
   async finish(): Promise<void> {
     await this.#relay?.check(this.#client);
-    await this.#client.close();
+    this.#client.close();
     this.server.process.kill('SIGTERM');
     await this.#expectRegularEnd();
-    await this.#records.check(this.server.report);
+    await this.#ledger.records.check(this.server.report);
     const { status, stderr } = await fleetpost(['verify', '--data', this.#folder]);
     this.findings.expect(status === 0, () => `fleetpost verify ended with ${status}: ${stderr}`);
     rmSync(this.#folder, { recursive: true });
@@ -118,9 +121,9 @@ export class Storm {
     for (let index = 0; index < exclusiveDevices + hotMailboxes; index += 1) {
       const isExclusive = index < exclusiveDevices;
       const device = await fleet.createDevice();
-      this.#subjects.push(new Subject(device, isExclusive, this.#records, this.findings, this.#random));
+      this.#subjects.push(new Subject(device, isExclusive, this.#ledger));
     }
-    this.#relay = await Relay.create(this.server, this.#records, this.findings, this.#random);
+    this.#relay = await Relay.create(this.server, this.#ledger);
   }
 
   #startClients(): Promise<void>[] {
@@ -148,10 +151,10 @@ export class Storm {
 
   async #end(end: End): Promise<void> {
     const { loadMsMin, loadMsMax } = this.#options;
-    await pause(this.#random.integer(loadMsMin, loadMsMax));
+    await sleep(this.#ledger.random.integer(loadMsMin, loadMsMax));
     this.#options.beforeEnd?.(this.server);
     if (end === 'right after an answer') {
-      let answers = this.#random.integer(1, 100);
+      let answers = this.#ledger.random.integer(1, 100);
       await new Promise<void>((resolve) => {
         this.#onAnswer = () => {
           answers -= 1;
@@ -164,12 +167,12 @@ export class Storm {
       this.#onAnswer = () => {};
     } else if (end === 'in its upkeep') {
       const upMs = performance.now() - this.#readyMs;
-      await pause(upkeepMs - (upMs % upkeepMs) - this.#random.integer(0, upkeepNearMs));
+      await sleep(upkeepMs - (upMs % upkeepMs) - this.#ledger.random.integer(0, upkeepNearMs));
     } else if (end !== 'under load') {
       this.#isEnding = true;
       this.server.process.kill('SIGTERM');
       if (end === 'regular end') return this.#expectRegularEnd();
-      await pause(this.#random.integer(0, 300));
+      await sleep(this.#ledger.random.integer(0, 300));
     }
     this.#isEnding = true;
     if (this.server.isRunning) await this.server.kill();
@@ -183,7 +186,7 @@ export class Storm {
 
   async #resume(): Promise<void> {
     await Promise.all(this.#subjects.map((subject) => subject.resume(this.#client)));
-    for (const record of this.#records.unanswered()) {
+    for (const record of this.#ledger.records.unanswered()) {
       const subject = this.#subjects.find(({ device }) => device.deviceId === record.deviceId);
       await subject?.repeat(this.#client, record);
     }
@@ -197,8 +200,4 @@ function startServer({ config, shards }: StormOptions, folder: string): Promise<
 /** A start that is killed before, or just when, it is ready. */
 function killStart({ shards }: StormOptions, folder: string, random: Random): Promise<void> {
   return TestServer.killStart({ shards, logLevel: 'silent' }, folder, random.integer(100, startMsMax));
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,4 +1,6 @@
 import { Agent, request } from 'undici';
+import { sleep } from '../../src/core/async.ts';
+import { headerOf } from '../../src/device/simulator/connection/client-connection.ts';
 import type { TestDevice } from '../harness/device.ts';
 import type { Requester } from './client.ts';
 import type { Findings } from './findings.ts';
@@ -86,16 +88,16 @@ export class StreamWatch {
 
   async #send(): Promise<void> {
     while (!this.#isOver) {
-      await pause(sendEachMs);
+      await sleep(sendEachMs);
       // Over a node that does not hold the stream, where there is one.
       const others = this.#nodes.filter((_, index) => index !== this.#stream);
       const client = others.find((node) => node.client !== undefined)?.client;
       if (!this.#isSending || client === undefined) continue;
       const [sentMs, isCalm] = [performance.now(), this.#isCalm];
       const path = `${this.#device.adminPath}/mail/watched`;
-      const answer = await client.admin('POST', path, '{}').catch(() => undefined);
+      const answer = await client.admin<{ mail_id: string }>('POST', path, '{}').catch(() => undefined);
       if (answer?.status !== 201) continue;
-      const { mail_id: id } = JSON.parse(answer.text) as { mail_id: string };
+      const { mail_id: id } = answer.body;
       this.#findings.count('mail: queued for a stream, answered 201');
       const watched = { sentMs, answeredMs: performance.now(), isCalm };
       const seenMs = this.#seenMs.get(id);
@@ -112,7 +114,7 @@ export class StreamWatch {
         if (this.#isOver) return;
         this.#findings.count('streams that ended, and were opened on another node');
       }
-      await pause(reconnectMs);
+      await sleep(reconnectMs);
       this.#stream = (this.#stream + 1) % this.#nodes.length;
     }
   }
@@ -171,7 +173,7 @@ export class StreamWatch {
       this.#isAnnounced = false;
       for (;;) {
         const next = await this.#client.device(this.#device, 'HEAD', '/v1/mailbox/next');
-        const id = String(next.headers['x-mail-id'] ?? '');
+        const id = headerOf(next.text, 'x-mail-id');
         const isTold = next.status === 200 || next.status === 204;
         if (isTold && inDoubt !== undefined && inDoubt !== id) this.#forget(inDoubt);
         if (isTold) inDoubt = undefined;
@@ -198,8 +200,4 @@ export class StreamWatch {
       }
     }
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

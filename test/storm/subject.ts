@@ -1,10 +1,11 @@
 import { uuidv7 } from 'uuidv7';
+import { headerOf } from '../../src/device/simulator/connection/client-connection.ts';
+import type { SettlementVerb } from '../../src/device/simulator/devices/ledger.ts';
 import type { TestDevice } from '../harness/device.ts';
 import type { Answer, Requester } from './client.ts';
-import type { Findings } from './findings.ts';
-import { type LedgerMail, type ListedMail, MailboxLedger, type Verb } from './mailbox-ledger.ts';
-import type { Random } from './random.ts';
-import type { RecordLedger, SentRecord } from './record-ledger.ts';
+import type { Ledger } from './ledger.ts';
+import { type LedgerMail, type ListedMail, MailboxLedger } from './mailbox-ledger.ts';
+import type { SentRecord } from './record-ledger.ts';
 
 const waitingMax = 40;
 const repeatableMax = 20;
@@ -17,32 +18,16 @@ export class Subject {
   readonly mailbox: MailboxLedger;
   /** True if one client alone works on the mailbox, so that every answer is known beforehand. */
   readonly isExclusive: boolean;
-  /**
-   * True if a refused request was not done. Where a database is asked, it may have been done all the same, also later.
-   */
-  readonly #isRefusalFinal: boolean;
-  readonly #records: RecordLedger;
-  readonly #findings: Findings;
-  readonly #random: Random;
+  readonly #ledger: Ledger;
   #answeredKeyed: SentRecord[] = [];
   #doubtedKeyed: SentRecord[] = [];
   #sequence = 0;
 
-  constructor(
-    device: TestDevice,
-    isExclusive: boolean,
-    records: RecordLedger,
-    findings: Findings,
-    random: Random,
-    isRefusalFinal = true,
-  ) {
+  constructor(device: TestDevice, isExclusive: boolean, ledger: Ledger) {
     this.device = device;
-    this.#isRefusalFinal = isRefusalFinal;
-    this.mailbox = new MailboxLedger(device.deviceId, findings);
     this.isExclusive = isExclusive;
-    this.#records = records;
-    this.#findings = findings;
-    this.#random = random;
+    this.#ledger = ledger;
+    this.mailbox = new MailboxLedger(device.deviceId, ledger.findings);
   }
 
   /** One request, or two, of whatever a device or its operator may do. @throws when it is not answered. */
@@ -58,30 +43,17 @@ export class Subject {
   }
 
   async send(client: Requester): Promise<void> {
-    const token = `${this.device.deviceId}-${this.#sequence}`;
-    const isLarge = this.#random.next() < 0.01;
-    const padding = 'x'.repeat(this.#random.integer(0, isLarge ? 60_000 : 300));
-    const record: SentRecord = {
-      token,
-      sender: this.device.deviceId,
-      sequence: this.#sequence++,
+    const { random } = this.#ledger;
+    const isLarge = random.next() < 0.01;
+    const record = this.#ledger.records.sending({
       deviceId: this.device.deviceId,
-      kind: this.#random.next() < 0.7 ? 'datapoint' : 'message',
-      payload: JSON.stringify({ token, padding }),
-      key: this.#random.next() < 0.5 ? uuidv7() : undefined,
-      state: 'unanswered',
-      sentAtMs: Date.now(),
-      isRepeated: false,
-      isStored: false,
-    };
-    this.#records.sending(record);
+      sequence: this.#sequence++,
+      members: { padding: 'x'.repeat(random.integer(0, isLarge ? 60_000 : 300)) },
+      kind: random.next() < 0.7 ? 'datapoint' : 'message',
+      key: random.next() < 0.5 ? uuidv7() : undefined,
+    });
     const answer = await this.#sendRecord(client, record);
-    if (!this.#isTaken(answer, 201)) {
-      this.#leave(record);
-      return;
-    }
-    record.state = 'answered';
-    this.#findings.count(`${record.kind}: answered 201`);
+    if (!this.#ledger.take(record, answer)) return this.#leave(record);
     this.#expectReplay(record, answer, false);
     if (record.key !== undefined)
       this.#answeredKeyed = [record, ...this.#answeredKeyed].slice(0, repeatableMax);
@@ -91,24 +63,24 @@ export class Subject {
     const { mailbox } = this;
     if (mailbox.waiting.size >= waitingMax) return this.settle(client);
     const token = `${this.device.deviceId}-mail-${this.#sequence++}`;
-    const payload = JSON.stringify({ token, padding: 'y'.repeat(this.#random.integer(0, 300)) });
-    const mail = mailbox.enqueuing(token, payload);
-    const answer = await client.admin('POST', `${this.device.adminPath}/mail/order`, payload);
+    const payload = { token, padding: 'y'.repeat(this.#random.integer(0, 300)) };
+    const mail = mailbox.enqueuing(token, JSON.stringify(payload));
+    const path = `${this.device.adminPath}/mail/order`;
+    const answer = await client.admin<{ mail_id: string; mailbox_size: number }>('POST', path, payload);
     if (!this.#isTaken(answer, 201)) {
-      if (this.#isRefusalFinal) mailbox.enqueued(mail, undefined);
+      if (this.#ledger.isRefusalFinal) mailbox.enqueued(mail, undefined);
       return;
     }
-    const body = JSON.parse(answer.text) as { mail_id: string; mailbox_size: number };
-    mailbox.enqueued(mail, body.mail_id);
+    mailbox.enqueued(mail, answer.body.mail_id);
     this.#findings.count('mail: queued, answered 201');
-    this.#expectSize(body.mailbox_size);
+    this.#expectSize(answer.body.mailbox_size);
   }
 
   async settle(client: Requester): Promise<void> {
     const idle = this.mailbox.idle();
     // Mostly the head, as devices do.
     const mail = this.#random.next() < 0.7 ? idle[0] : this.#random.pick(idle);
-    const verb = this.#random.pick<Verb>(['ack', 'ack', 'ack', 'reject', 'requeue']) ?? 'ack';
+    const verb = this.#random.pick<SettlementVerb>(['ack', 'ack', 'ack', 'reject', 'requeue']) ?? 'ack';
     if (mail === undefined) await this.#look(client);
     else await this.#settleBy(client, mail, verb);
   }
@@ -123,7 +95,7 @@ export class Subject {
     this.mailbox.check(listed);
     await this.#expectHead(client, listed);
     for (const mail of this.mailbox.unsettled()) {
-      const verb = mail.open?.what as Verb;
+      const verb = mail.open?.what as SettlementVerb;
       await this.#settleBy(client, mail, verb, this.mailbox.mayBeForgotten(mail));
       this.#findings.count(`repeated after a crash: ${verb}, answered 200`);
     }
@@ -136,10 +108,10 @@ export class Subject {
 
   /** A keyed request that was never answered, twice at once: it ends up stored exactly once. */
   async repeat(client: Requester, record: SentRecord): Promise<void> {
-    record.isRepeated = true;
+    record.sender.late.add(record.sequence);
     const answers = await Promise.all([this.#sendRecord(client, record), this.#sendRecord(client, record)]);
     const statuses = answers.map(({ status }) => status);
-    const stored = answers.filter(({ headers }) => headers['idempotent-replayed'] !== 'true').length;
+    const stored = answers.filter((answer) => !isReplay(answer)).length;
     const storedMax = record.isStored ? 0 : 1;
     this.#findings.expect(
       statuses.every((status) => status === 201) && stored <= storedMax,
@@ -152,28 +124,33 @@ export class Subject {
     );
   }
 
-  async #settleBy(client: Requester, mail: LedgerMail, verb: Verb, mayBeForgotten = false): Promise<void> {
+  async #settleBy(
+    client: Requester,
+    mail: LedgerMail,
+    verb: SettlementVerb,
+    mayBeForgotten = false,
+  ): Promise<void> {
     this.mailbox.settling(mail, verb);
     const answer = await client.device(this.device, 'PUT', `/v1/mailbox/${verb}/${mail.id}`);
     if (mayBeForgotten && answer.status === 404) return this.mailbox.forgotten(mail);
     if (!this.#isTaken(answer, 200)) {
-      if (this.#isRefusalFinal) mail.open = undefined;
+      if (this.#ledger.isRefusalFinal) mail.open = undefined;
       return;
     }
     this.mailbox.settledBy(mail, verb);
     this.#findings.count(`mail: ${verb}, answered 200`);
-    this.#expectSize(Number(answer.headers['x-mailbox-size']));
+    this.#expectSize(sizeOf(answer));
   }
 
   /** D15: the same verb again is 200, another is 409; this changes nothing. */
   async #settleAgain(client: Requester): Promise<void> {
     const before = this.#random.pick(this.mailbox.settled.slice(0, 10));
     if (before === undefined || !this.#isKnown) return this.settle(client);
-    const verb = this.#random.pick<Verb>(['ack', 'reject']) ?? 'ack';
+    const verb = this.#random.pick<SettlementVerb>(['ack', 'reject']) ?? 'ack';
     const answer = await client.device(this.device, 'PUT', `/v1/mailbox/${verb}/${before.id}`);
     if (!this.#isTaken(answer, verb === before.verb ? 200 : 409)) return;
     this.#findings.count('mail: settled again, answered as before');
-    this.#expectSize(Number(answer.headers['x-mailbox-size']));
+    this.#expectSize(sizeOf(answer));
   }
 
   async #repeatAnswered(client: Requester): Promise<void> {
@@ -192,25 +169,22 @@ export class Subject {
     const record = this.#doubtedKeyed.shift();
     if (record === undefined) return;
     const answer = await this.#sendRecord(client, record);
-    if (!this.#isTaken(answer, 201)) {
-      this.#leave(record);
-      return;
-    }
-    record.state = 'answered';
-    const isReplay = answer.headers['idempotent-replayed'] === 'true';
-    this.#findings.count(`tried again under load: ${isReplay ? 'a replay' : 'stored only then'}`);
+    if (!this.#ledger.take(record, answer)) return this.#leave(record);
+    this.#findings.count(`tried again under load: ${isReplay(answer) ? 'a replay' : 'stored only then'}`);
   }
 
-  /** Refused, or nobody knows. */
+  /** Nobody knows: it is sent again later. */
   #leave(record: SentRecord): void {
-    if (this.#isRefusalFinal) {
-      record.state = 'refused';
-      return;
-    }
-    // It may come in behind what is sent after it.
-    record.isRepeated = true;
     const isOld = Date.now() - record.sentAtMs > repeatableMsMax;
-    if (record.key !== undefined && !isOld) this.#doubtedKeyed.push(record);
+    if (!this.#ledger.isRefusalFinal && record.key !== undefined && !isOld) this.#doubtedKeyed.push(record);
+  }
+
+  get #random(): Ledger['random'] {
+    return this.#ledger.random;
+  }
+
+  get #findings(): Ledger['findings'] {
+    return this.#ledger.findings;
   }
 
   /** True if size and head of the mailbox are known. */
@@ -235,26 +209,27 @@ export class Subject {
     if (!this.#isTaken(answer, answer.status === 204 ? 204 : 200)) return;
     this.#findings.count('looks at a mailbox');
     if (!isKnown) return;
-    this.#expectSize(Number(answer.headers['x-mailbox-size']));
+    this.#expectSize(sizeOf(answer));
     this.#findings.expect(
-      answer.headers['x-mail-id'] === (head?.id ?? '') && answer.text === (head?.payload ?? ''),
-      () => `the head of ${this.device.deviceId} is ${answer.headers['x-mail-id']}, not ${head?.id}`,
+      headerOf(answer.text, 'x-mail-id') === (head?.id ?? '') &&
+        answer.text.endsWith(`\r\n\r\n${head?.payload ?? ''}`),
+      () => `the head of ${this.device.deviceId} is ${answer.text}, not ${head?.id}`,
     );
   }
 
   async #list(client: Requester): Promise<ListedMail[]> {
-    const answer = await client.admin('GET', `${this.device.adminPath}/mail?limit=1000`);
-    return (JSON.parse(answer.text) as { items: ListedMail[] }).items;
+    const path = `${this.device.adminPath}/mail?limit=1000`;
+    return (await client.admin<{ items: ListedMail[] }>('GET', path)).body.items;
   }
 
   async #expectHead(client: Requester, [first, ...others]: ListedMail[]): Promise<void> {
-    const { status, headers } = await client.device(this.device, 'HEAD', '/v1/mailbox/next');
+    const answer = await client.device(this.device, 'HEAD', '/v1/mailbox/next');
     const size = first === undefined ? 0 : others.length + 1;
     this.#findings.expect(
-      status === (first ? 200 : 204) &&
-        headers['x-mail-id'] === (first?.mail_id ?? '') &&
-        headers['x-mailbox-size'] === String(size),
-      () => `${this.device.deviceId} lists ${size} mails and answers ${status} ${JSON.stringify(headers)}`,
+      answer.status === (first ? 200 : 204) &&
+        headerOf(answer.text, 'x-mail-id') === (first?.mail_id ?? '') &&
+        sizeOf(answer) === size,
+      () => `${this.device.deviceId} lists ${size} mails and answers ${answer.text}`,
     );
   }
 
@@ -263,11 +238,10 @@ export class Subject {
     return client.device(this.device, 'POST', `/v1/${route}/any`, payload, key);
   }
 
-  #expectReplay({ token, key }: SentRecord, { status, headers }: Answer, isReplay: boolean): void {
-    const replayed = headers['idempotent-replayed'];
+  #expectReplay({ token, key }: SentRecord, answer: Answer, isExpected: boolean): void {
     this.#findings.expect(
-      status === 201 && replayed === (isReplay ? 'true' : undefined),
-      () => `${token} with the key ${key} was answered ${status}, replayed ${replayed}`,
+      answer.status === 201 && isReplay(answer) === isExpected,
+      () => `${token} with the key ${key} was answered ${answer.text}`,
     );
   }
 
@@ -280,12 +254,10 @@ export class Subject {
     );
   }
 
-  /** A full queue or the end of the server may refuse any request; whatever else comes is wrong. */
-  #isTaken(answer: Answer, status: number): boolean {
-    if (answer.status === status) return true;
-    if (answer.status === 503) this.#findings.count('refused with 503');
-    else if (answer.status === 0 && !this.#isRefusalFinal) this.#findings.count('not answered');
-    else this.#findings.violation(`${this.device.deviceId} was answered ${answer.status}: ${answer.text}`);
-    return false;
+  #isTaken(answer: { status: number }, status: number): boolean {
+    return this.#ledger.isTaken(this.device.deviceId, answer, status);
   }
 }
+
+const isReplay = ({ text }: Answer): boolean => headerOf(text, 'idempotent-replayed') === 'true';
+const sizeOf = ({ text }: Answer): number => Number(headerOf(text, 'x-mailbox-size'));

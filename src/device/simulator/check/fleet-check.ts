@@ -61,7 +61,7 @@ export async function checkFleet(input: CheckInput): Promise<CheckResult> {
   sends.sort(devices);
   logged.stamps.sort(devices);
   for (let device = 0; device < devices; device += 1) {
-    checkSends(device, sends.of(device), logged.stamps.of(device), findings);
+    checkSends(simulatedDeviceId(device), sends.of(device), logged.stamps.of(device), findings);
   }
   const settlements = readSettlements(folder, processes);
   const mailboxOf = (device: number): MailboxCheck => {

@@ -1,17 +1,17 @@
-import { simulatedDeviceId } from '../devices/simulated-identity.ts';
 import type { CheckFindings } from './findings.ts';
 import { sentStamp } from './ledger-entries.ts';
 
 /**
  * Holds what one device was answered against its records in the log, by their stamps. A device sends one thing at a time
  * and its clock never stands still, so the log must have the same stamps, in growing order, each once; of those in
- * doubt, any.
+ * doubt, any. `late`: stamps whose order is not known.
  */
 export function checkSends(
-  device: number,
-  ledger: Uint32Array,
-  logged: Uint32Array,
-  findings: CheckFindings,
+  id: string,
+  ledger: Iterable<number>,
+  logged: Iterable<number>,
+  findings: Pick<CheckFindings, 'note'>,
+  late?: ReadonlySet<number>,
 ): void {
   const answered = new Set<number>();
   const doubted = new Set<number>();
@@ -19,7 +19,6 @@ export function checkSends(
     const { stamp, isDoubtful } = sentStamp(value);
     (isDoubtful ? doubted : answered).add(stamp);
   }
-  const id = simulatedDeviceId(device);
   const seen = new Set<number>();
   let last = -1;
   for (const stamp of logged) {
@@ -30,6 +29,7 @@ export function checkSends(
     seen.add(stamp);
     if (!answered.has(stamp) && !doubted.has(stamp))
       findings.note('unknown', `the reading ${stamp} of ${id}`);
+    if (late?.has(stamp)) continue;
     if (stamp < last) findings.note('out_of_order', `the reading ${stamp} of ${id}, behind ${last}`);
     last = Math.max(last, stamp);
   }

@@ -12,6 +12,9 @@ export const doubtBit = 0x8000_0000;
 /** Bytes of a settlement: the device, its verb, the doubt, two empty, and the mail's id. */
 export const settlementBytes = 24;
 
+/** A stamp with the doubt. */
+export const doubted = (stamp: number): number => (stamp | doubtBit) >>> 0;
+
 const bufferBytes = 65_536 - (65_536 % (sendBytes * settlementBytes));
 
 /** Appends entries of one length to a file, so that what devices were answered takes no memory. */
@@ -59,7 +62,7 @@ export class Ledger {
   send(device: number, stamp: number, certainty: Certainty): void {
     const { buffer, at } = this.#sends.entry(sendBytes);
     buffer.writeUInt32LE(device, at);
-    buffer.writeUInt32LE((certainty === 'doubted' ? stamp | doubtBit : stamp) >>> 0, at + 4);
+    buffer.writeUInt32LE(certainty === 'doubted' ? doubted(stamp) : stamp, at + 4);
   }
 
   settlement(device: number, mailId: string, verb: SettlementVerb, certainty: Certainty): void {
