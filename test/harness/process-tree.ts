@@ -1,22 +1,22 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
+/**
+ * Fields of /proc/PID/stat from the third on: state, parent and what follows the name, which is in parentheses and may
+ * hold anything. Undefined when the process has ended meanwhile.
+ */
+export function statOf(pid: number): string[] | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return text.slice(text.lastIndexOf(')') + 2).split(' ');
+  } catch {
+    return undefined;
+  }
+}
+
 /** The parent of each process of this machine. */
 function parents(): Map<number, number> {
-  const found = new Map<number, number>();
-  for (const name of readdirSync('/proc')) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid)) continue;
-    try {
-      // State and parent follow the name, which is in parentheses and may hold anything.
-      const [, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8')
-        .replace(/^.*\) /s, '')
-        .split(' ');
-      found.set(pid, Number(parent));
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  return found;
+  const pids = readdirSync('/proc').map(Number).filter(Number.isInteger);
+  return new Map(pids.map((pid) => [pid, Number(statOf(pid)?.[1])]));
 }
 
 /** All that a process has started, and what these have. */

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import type { TestDevice } from './device.ts';
+import { statOf } from './process-tree.ts';
 import { type RawAnswer, RawConnection, requestText } from './raw.ts';
 import { shards, type TestServer } from './server.ts';
 
@@ -17,9 +18,8 @@ export function ownMebibytes(server: TestServer): number {
 
 /** User and system time of the process so far; the kernel counts it in hundredths of a second. */
 export function cpuSeconds(server: TestServer): number {
-  const text = readFileSync(`/proc/${server.process.pid}/stat`, 'latin1');
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
+  const [user, system] = statOf(server.report.pid)?.slice(11, 13) ?? [];
+  return (Number(user) + Number(system)) / 100;
 }
 
 /** The samples of one metric, in the order of its label. */
