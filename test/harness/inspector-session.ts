@@ -1,32 +1,21 @@
 import { once } from 'node:events';
 import { WebSocket } from 'undici';
 
+interface Worker {
+  sessionId: string;
+  workerInfo: { workerId: string; url: string };
+}
+
 interface Message {
   id?: number;
   method?: string;
-  params?: { sessionId?: string; message?: string };
-}
-
-/**
- * Has a Node process collect the garbage of all its threads, through its inspector: what remains resident
- * then is in use, where the size of a heap at any other moment is chance.
- */
-export async function collectGarbage(inspectorUrl: string): Promise<void> {
-  const session = await Session.open(inspectorUrl);
-  try {
-    await session.ask('NodeWorker.enable', { waitForDebuggerOnStart: false });
-    for (const worker of [undefined, ...session.workers]) {
-      await session.ask('HeapProfiler.collectGarbage', {}, worker);
-    }
-  } finally {
-    session.close();
-  }
+  params?: Partial<Worker> & { message?: string };
 }
 
 /** A conversation with the inspector of a process: with its main thread and, through that, its workers. */
-class Session {
-  /** Known once NodeWorker is enabled. */
-  readonly workers: string[] = [];
+export class InspectorSession implements Disposable {
+  /** Threads that it can reach, in no order; known once NodeWorker is enabled. */
+  readonly workers: Worker[] = [];
   readonly #socket: WebSocket;
   readonly #waiting = new Map<number, (answer: Message) => void>();
   #lastId = 0;
@@ -36,26 +25,26 @@ class Session {
     socket.addEventListener('message', ({ data }) => this.#receive(String(data)));
   }
 
-  static async open(url: string): Promise<Session> {
+  static async open(url: string): Promise<InspectorSession> {
     const socket = new WebSocket(url);
     await once(socket, 'open');
-    return new Session(socket);
+    return new InspectorSession(socket);
   }
 
-  ask(method: string, params: object, worker?: string): Promise<Message> {
+  ask(method: string, params: object, worker?: Worker): Promise<Message> {
     return new Promise((resolve) => {
       this.#lastId += 1;
       this.#waiting.set(this.#lastId, resolve);
       const message = { id: this.#lastId, method, params };
       if (worker === undefined) this.#send(message);
       else {
-        const wrapped = { sessionId: worker, message: JSON.stringify(message) };
+        const wrapped = { sessionId: worker.sessionId, message: JSON.stringify(message) };
         this.#send({ id: 0, method: 'NodeWorker.sendMessageToWorker', params: wrapped });
       }
     });
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#socket.close();
   }
 
@@ -66,7 +55,7 @@ class Session {
   #receive(text: string): void {
     const message = JSON.parse(text) as Message;
     const { id, method, params } = message;
-    if (method === 'NodeWorker.attachedToWorker') this.workers.push(params?.sessionId ?? '');
+    if (method === 'NodeWorker.attachedToWorker') this.workers.push(params as Worker);
     else if (method === 'NodeWorker.receivedMessageFromWorker') this.#receive(params?.message ?? '');
     else if (id !== undefined) this.#waiting.get(id)?.(message);
   }
