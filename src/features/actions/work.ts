@@ -120,7 +120,7 @@ export class LocalActionWork implements ActionWork {
     this.#options = options;
     this.#dispatcher = options.dispatcher;
     const { config, dispatcher, journal, log } = options;
-    this.#failures = new FailureTallies(dispatcher.executor.runs);
+    this.#failures = new FailureTallies(dispatcher.runJournal.runs);
     this.#states = new StateEditor(journal, config.settings);
     this.#trials = new Trials({
       ...options,
@@ -237,18 +237,18 @@ export class LocalActionWork implements ActionWork {
 
   runs(fleetId: string, name: string, query: RunQuery): Page<Run> {
     const id = this.#idOf(fleetId, name);
-    return this.#dispatcher.executor.runs.page(id, query, (run) => isRunWanted(run, query));
+    return this.#dispatcher.runJournal.runs.page(id, query, (run) => isRunWanted(run, query));
   }
 
   run(fleetId: string, name: string, number: number): Run {
-    const run = this.#dispatcher.executor.runs.get(this.#idOf(fleetId, name), number);
+    const run = this.#dispatcher.runJournal.runs.get(this.#idOf(fleetId, name), number);
     if (run === undefined) throw new ApiError('run_not_found');
     return run;
   }
 
   logs(fleetId: string, name: string, query: LogQuery): Page<ActionLogLine> {
     const id = this.#idOf(fleetId, name);
-    return this.#dispatcher.executor.lines.page(id, query, (line) => isLineWanted(line, query));
+    return this.#dispatcher.runJournal.lines.page(id, query, (line) => isLineWanted(line, query));
   }
 
   /** Makes an action run as it is declared now; removes everything of a deleted one. */

@@ -38,7 +38,7 @@ export function letterCodec<Letter extends FailedRecord>(): ValueCodec<Letter> {
 }
 
 export interface DeadLetterQueueOptions<Letter, Id> {
-  journal: Pick<Journal<string>, 'commit' | 'refresh' | 'rows'>;
+  journal: Pick<Journal<string>, 'afterCommit' | 'commit' | 'refresh' | 'rows'>;
   /** An owner is an action or a forwarder. */
   table: TableLayout<[owner: Buffer, id: Id], Letter>;
   isNewestFirst: boolean;
@@ -61,8 +61,6 @@ export class DeadLetterQueue<Letter extends FailedRecord, Id> {
    */
   readonly #shares = new Map<string, FairShare>();
   readonly #counts = new Map<string, number>();
-  /** Devices of the letters that the transaction being applied removes. */
-  #released: DeviceKey[] = [];
 
   constructor(options: DeadLetterQueueOptions<Letter, Id>) {
     this.#options = options;
@@ -113,45 +111,30 @@ export class DeadLetterQueue<Letter extends FailedRecord, Id> {
     return [...this.#letters.keys([owner])].map(([, one]) => one);
   }
 
-  /** Commits a transaction that may put or remove letters of an owner. @throws ApiError unavailable. */
-  async change(owner: Buffer, apply: () => void): Promise<void> {
-    const released: DeviceKey[] = [];
-    try {
-      await this.#options.journal.commit(() => {
-        released.length = 0;
-        this.#released = released;
-        apply();
-      });
-      // Only now: what a replayed letter becomes is counted elsewhere once this is durable, and none may fit in between.
-      const shares = this.#shares.get(owner.toString('hex'));
-      for (const device of released) shares?.release(device);
-    } catch (error) {
-      this.#shares.delete(owner.toString('hex'));
-      throw error;
-    } finally {
-      this.#counts.delete(owner.toString('hex'));
-    }
-  }
-
-  /** Call inside `change`. */
+  /** Call inside a transaction of the journal. */
   has(owner: Buffer, id: Id): boolean {
     return this.#letters.has([owner, id]);
   }
 
-  /** Adds a letter, or replaces it. Call inside `change`. */
+  /** Adds a letter, or replaces it. Call inside a transaction of the journal. */
   put(owner: Buffer, id: Id, letter: Letter): void {
+    this.#options.journal.afterCommit((isStored) => this.#recount(owner, isStored));
     const shares = this.#sharesOf(owner);
     if (!this.has(owner, id)) shares.hold(letter.record.device);
     this.#letters.put([owner, id], letter);
   }
 
-  /** Returns false if there is none. Call inside `change`. */
+  /** Returns false if there is none. Call inside a transaction of the journal. */
   remove(owner: Buffer, id: Id): boolean {
     const letter = this.#letters.get([owner, id]);
     if (letter === undefined) return false;
     // Counted before the row goes, if it was not yet.
     this.#sharesOf(owner);
-    this.#released.push(letter.record.device);
+    this.#options.journal.afterCommit((isStored) => {
+      // Only now: what a replayed letter becomes is counted elsewhere once this is durable, and none may fit in between.
+      if (isStored) this.#shares.get(owner.toString('hex'))?.release(letter.record.device);
+      this.#recount(owner, isStored);
+    });
     return this.#letters.delete([owner, id]);
   }
 
@@ -172,16 +155,23 @@ export class DeadLetterQueue<Letter extends FailedRecord, Id> {
     const ids = this.ids(owner, id);
     let changed = 0;
     for (let at = 0; at < ids.length; at += changedMax) {
-      await this.change(owner, () => {
+      await this.#options.journal.commit(() => {
         changed += ids.slice(at, at + changedMax).filter(apply).length;
       });
     }
     return changed;
   }
 
-  /** Call before reading outside `change`. */
+  /** Call before reading outside a transaction. */
   protected refresh(): void {
     this.#options.journal.refresh();
+  }
+
+  /** Forgets figures that a transaction has changed, and after one that failed those that it had changed already. */
+  #recount(owner: Buffer, isStored: boolean): void {
+    const key = owner.toString('hex');
+    this.#counts.delete(key);
+    if (!isStored) this.#shares.delete(key);
   }
 
   /** Counts by reading all letters. */

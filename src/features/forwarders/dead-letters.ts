@@ -39,17 +39,19 @@ export const forwarderReplayTable: TableLayout<LetterKey, [replay: Buffer]> = {
 
 /** The dead letters of all forwarders, in the journal of the main thread. */
 export class ForwarderDeadLetters extends DeadLetterQueue<StoredForwarderDeadLetter, Buffer> {
+  readonly #journal: Journal;
   readonly #replays: Collection<LetterKey, [replay: Buffer]>;
 
   constructor(journal: Journal, max: number) {
     super({ journal, table: forwarderLetterTable, isNewestFirst: false, max: () => max });
+    this.#journal = journal;
     this.#replays = new Collection(journal, forwarderReplayTable);
   }
 
   /** Settles once durable. @throws ApiError unavailable. */
   async add(forwarder: Buffer, record: StoredRecord, reason: string): Promise<DeadLetterOutcome> {
     let outcome: DeadLetterOutcome = 'stored';
-    await this.change(forwarder, () => {
+    await this.#journal.commit(() => {
       if (!this.has(forwarder, record.id) && !this.hasRoomFor(forwarder, record.device)) {
         outcome = this.isFull(forwarder) ? 'full' : 'share_full';
         return;
@@ -85,7 +87,7 @@ export class ForwarderDeadLetters extends DeadLetterQueue<StoredForwarderDeadLet
 
   /** Removes accepted letters, except those refused or replayed again meanwhile. @throws ApiError unavailable. */
   async settle(forwarder: Buffer, letters: readonly QueuedReplay[]): Promise<void> {
-    await this.change(forwarder, () => {
+    await this.#journal.commit(() => {
       for (const { record, replay } of letters) {
         const [current] = this.#replays.get([forwarder, record.id]) ?? [];
         if (current?.equals(replay)) this.remove(forwarder, record.id);

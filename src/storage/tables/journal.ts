@@ -20,6 +20,8 @@ export class Journal<Name extends string = never> {
     underWayMax: 1,
     itemsMax: batchMax,
   });
+  /** Of the transaction that is being applied. */
+  #afterCommit: ((isStored: boolean) => void)[] = [];
 
   /** `tables`: those that are used as rows. `subject` begins refusals: `The store of actions`, say. */
   constructor(stored: TableStore, tables: readonly Name[], subject: string) {
@@ -43,6 +45,14 @@ export class Journal<Name extends string = never> {
     return this.#commits.add(apply);
   }
 
+  /**
+   * Has `act` called once the transaction that is being applied is durable, or has failed: for what is counted in memory.
+   * Call inside `commit`; whatever waits for that sees what `act` has done.
+   */
+  afterCommit(act: (isStored: boolean) => void): void {
+    this.#afterCommit.push(act);
+  }
+
   /** Settles when all writes requested so far are durable or refused. */
   async settled(): Promise<void> {
     // Queue behind them: an idle moment may never come while runs end all the time.
@@ -61,13 +71,20 @@ export class Journal<Name extends string = never> {
 
   async #write(batch: readonly (() => void)[]): Promise<[]> {
     if (!this.#stored.hasDisk()) throw diskFull();
+    let isStored = false;
     try {
       await this.#stored.write(() => {
+        this.#afterCommit = [];
         for (const apply of batch) apply();
       });
+      isStored = true;
       return [];
     } catch (error) {
       throw refusalOf(error, this.#subject);
+    } finally {
+      const acts = this.#afterCommit;
+      this.#afterCommit = [];
+      for (const act of acts) act(isStored);
     }
   }
 }

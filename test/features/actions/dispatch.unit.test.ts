@@ -18,6 +18,7 @@ import {
   readState,
   writeState,
 } from '../../../src/features/actions/runs/action-state.ts';
+import { RunJournal } from '../../../src/features/actions/runs/run-journal.ts';
 import { openJournal } from '../../../src/maintenance/environments.ts';
 import { configWith } from '../../harness/config.ts';
 
@@ -113,20 +114,21 @@ it('an outbox that waits to try a mail again stops at once', async () => {
     },
   };
   const shard = { mail } as unknown as Shard;
+  const config = configWith();
+  const log = createLog('silent');
+  const deadLetters = new ActionDeadLetters(journal, () => 10);
   const outbox = new Outbox({
-    config: configWith(),
-    journal,
+    config,
+    runJournal: new RunJournal({ config, journal, deadLetters, isDeclared: () => true, log }),
     fleets: { get: () => undefined } as unknown as Fleets,
     shards: { of: () => shard, all: [] },
-    deadLetters: new ActionDeadLetters(journal, () => 10),
-    noteDelivery: () => {},
-    isDeclared: () => true,
-    log: createLog('silent'),
+    log,
   });
   const device = deviceKeyOf('FLEET001', 'PUMP000001');
   const record = { id: generateUuid(), device } as unknown as StoredRecord;
   const sent = { device, name: 'a', payload: Buffer.from('{}'), ordinal: 0 };
-  void outbox.deliver(generateUuid(), { action: generateUuid(), run: 1, record, mails: [sent] });
+  const entry = { action: generateUuid(), run: 1, record, mails: [sent] };
+  void outbox.deliver({ key: generateUuid(), entry });
   // From the fourth on it waits for 0.8 s.
   await expect.poll(() => attempts, { timeout: 30_000, interval: 5 }).toBe(4);
   const first = await Promise.race([outbox.stop().then(() => 'stopped'), sleep(600).then(() => 'waited')]);

@@ -86,7 +86,7 @@ it('what a transaction that fails has put is not counted', async () => {
   const letters = new ActionDeadLetters(actions, () => 10);
   const action = generateUuid();
   const put = (number: number, fail: boolean) =>
-    letters.change(action, () => {
+    actions.commit(() => {
       letters.put(action, number, letterOf(one));
       if (fail) throw new Error('the disk is full');
     });
@@ -101,13 +101,13 @@ it('what a transaction that fails has put is not counted', async () => {
 it('the room of a removed letter is given away only once that is durable', async () => {
   const letters = new ActionDeadLetters(actions, () => 2);
   const action = generateUuid();
-  await letters.change(action, () => {
+  await actions.commit(() => {
     letters.put(action, 1, letterOf(one));
     letters.put(action, 2, letterOf(other));
   });
   expect(letters.isFull(action)).toBe(true);
   let isFullWithin: boolean | undefined;
-  await letters.change(action, () => {
+  await actions.commit(() => {
     letters.remove(action, 1);
     isFullWithin = letters.isFull(action);
   });

@@ -2,17 +2,15 @@ import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
-import { formatUuid, generateUuid } from '../../../core/uuid.ts';
+import { formatUuid } from '../../../core/uuid.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { EnqueueOutcome } from '../../../domain/mail/mail.ts';
 import type { Shard } from '../../../domain/shard.ts';
-import { pack } from '../../../storage/tables/codec.ts';
 import type { ActionConfig } from '../config.ts';
+import type { RunJournal, Sending } from '../runs/run-journal.ts';
 import type { RunMail } from '../service.ts';
-import type { ActionJournal } from '../tables.ts';
-import type { ActionDeadLetters, RefusedMail } from './dead-letters.ts';
+import type { RefusedMail } from './dead-letters.ts';
 import {
-  decodeOutboxEntry,
   dedupeKeyOf,
   mailBytesOf,
   type OutboxEntry,
@@ -73,14 +71,9 @@ export class InFlightLimit {
 
 export interface OutboxOptions {
   config: ActionConfig;
-  journal: ActionJournal;
+  runJournal: RunJournal;
   fleets: Fleets;
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
-  deadLetters: ActionDeadLetters;
-  /** Keeps what became of the mails of a run, by their ordinals; inside a write transaction. */
-  noteDelivery(entry: OutboxEntry, delivered: ReadonlyMap<number, RunMail>): void;
-  /** Nothing is stored for a deleted action. */
-  isDeclared(action: Buffer): boolean;
   log: Log;
 }
 
@@ -127,38 +120,22 @@ export class Outbox {
 
   /** Redelivers what a crash left behind, before anything else runs, to keep per-device order. */
   async recover(): Promise<void> {
-    const { journal, log } = this.#options;
-    journal.refresh();
-    const left: { key: Buffer; entry: OutboxEntry }[] = [];
-    for (const { key, value } of journal.tables.outbox.entries()) {
-      try {
-        left.push({ key, entry: decodeOutboxEntry(value) });
-      } catch (error) {
-        log.error({ err: error, key: key.toString('hex') }, 'actions: damaged outbox entry skipped');
-      }
-    }
-    for (const { key, entry } of left) this.#note(key, entry);
+    const left = this.#options.runJournal.unsettled();
+    for (const sending of left) this.#note(sending);
     await inOrder(
       left,
       ({ entry: { action, record } }) => `${action.toString('hex')}${record.device}`,
-      ({ key, entry }) => this.deliver(key, entry),
+      (sending) => this.deliver(sending),
     );
   }
 
-  /** Stores an entry inside a write transaction. Returns the key to deliver it by once that is on disk. */
-  put(entry: OutboxEntry): Buffer {
-    const key = generateUuid();
-    this.#options.journal.tables.outbox.put(key, pack(entry));
-    return key;
-  }
-
   /** Settles when every mail is stored or refused, or when the server stops. */
-  deliver(key: Buffer, entry: OutboxEntry): Promise<void> {
+  deliver(sending: Sending): Promise<void> {
     // Only after its commit, which may fail, and before the first of its mails is sent, for the sake of
     // `pruneDedupeKeys`.
-    this.#note(key, entry);
-    const delivery = this.#deliver(key, entry).finally(() => this.#underway.delete(delivery));
-    this.#underway.set(delivery, entry.action);
+    this.#note(sending);
+    const delivery = this.#deliver(sending).finally(() => this.#underway.delete(delivery));
+    this.#underway.set(delivery, sending.entry.action);
     return delivery;
   }
 
@@ -205,7 +182,7 @@ export class Outbox {
     return oldest;
   }
 
-  #note(key: Buffer, entry: OutboxEntry): void {
+  #note({ key, entry }: Sending): void {
     const name = key.toString('hex');
     if (this.#entries.has(name)) return;
     this.#entries.set(name, entry);
@@ -220,10 +197,11 @@ export class Outbox {
     else this.#counts.delete(name);
   }
 
-  async #deliver(key: Buffer, entry: OutboxEntry): Promise<void> {
-    const { journal, log, deadLetters, isDeclared, noteDelivery } = this.#options;
+  async #deliver(sending: Sending): Promise<void> {
+    const { log, runJournal } = this.#options;
+    const { key, entry } = sending;
     const refused: RefusedMail[] = [];
-    const delivered = new Map<number, RunMail>();
+    const answered = new Map<number, RunMail>();
     await inOrder(
       entry.mails,
       ({ device }) => device,
@@ -232,18 +210,14 @@ export class Outbox {
         if (outcome === undefined) return;
         const runMail = runMailOf(mail, outcome);
         if (runMail.refused !== undefined) refused.push({ ...mail, reason: runMail.refused });
-        if (mail.ordinal < runMailsKept) delivered.set(mail.ordinal, runMail);
+        if (mail.ordinal < runMailsKept) answered.set(mail.ordinal, runMail);
       },
     );
     // Shards answer in any order; these are replayed, and shown, in that of the run.
     refused.sort((a, b) => a.ordinal - b.ordinal);
     for await (const _ of this.#attempts()) {
       try {
-        await deadLetters.change(entry.action, () => {
-          journal.tables.outbox.delete(key);
-          noteDelivery(entry, delivered);
-          if (refused.length > 0 && isDeclared(entry.action)) deadLetters.addRefused(entry, refused);
-        });
+        await runJournal.settle(sending, answered, refused);
         this.#entries.delete(key.toString('hex'));
         this.#bytes -= mailBytesOf(entry);
         this.#delivered = true;

@@ -10,10 +10,11 @@ import type { Compiler } from '../compiler/compiler.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action } from '../declaration/action.ts';
 import type { Actions } from '../declaration/actions.ts';
-import { ActionDeadLetters, type StoredActionDeadLetter } from '../outbox/dead-letters.ts';
+import { ActionDeadLetters } from '../outbox/dead-letters.ts';
 import { Outbox } from '../outbox/outbox.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import { ActionExecutor } from '../runs/action-executor.ts';
+import { RunJournal } from '../runs/run-journal.ts';
 import { TestTurns } from '../runs/test-turns.ts';
 import { type ActionJournal, actionKey } from '../tables.ts';
 import { ActionQueue } from './action-queue.ts';
@@ -49,9 +50,10 @@ const failureMs = 1_000;
  * waits for it; with no action enabled it does not even poll.
  */
 export class Dispatcher {
-  readonly executor: ActionExecutor;
   readonly deadLetters: ActionDeadLetters;
+  readonly runJournal: RunJournal;
   readonly #options: DispatcherOptions;
+  readonly #executor: ActionExecutor;
   readonly #outbox: Outbox;
   readonly #scanner: LogScanner;
   readonly #queues = new Map<string, ActionQueue>();
@@ -70,18 +72,20 @@ export class Dispatcher {
     this.#options = options;
     const { journal, config } = options;
     this.deadLetters = new ActionDeadLetters(journal, () => config.settings.current.actionDeadLettersMax);
-    this.#outbox = new Outbox({
+    const { deadLetters } = this;
+    this.runJournal = new RunJournal({
       ...options,
-      deadLetters: this.deadLetters,
-      noteDelivery: (entry, delivered) => this.executor.noteDelivery(entry, delivered),
+      deadLetters,
       isDeclared: (action) => options.actions.all().some(({ id }) => actionKey(id).equals(action)),
     });
+    const { runJournal } = this;
+    this.#outbox = new Outbox({ ...options, runJournal });
     this.#scanner = new LogScanner({
       ...options,
       queues: () => this.#queues.values(),
       mayTake: () => !this.#isStopping && !options.hold.isHeld && !this.#outbox.isFull,
     });
-    this.executor = new ActionExecutor({ ...options, deadLetters: this.deadLetters }, this.#outbox);
+    this.#executor = new ActionExecutor({ ...options, deadLetters, runJournal, outbox: this.#outbox });
     this.#schedule = new ThreadSchedule(options.config.actionThreads);
     this.tests = new TestTurns(options.config.actionTestsMax, this.#schedule, () => this.#pump());
     this.#recovered = this.#recover();
@@ -128,7 +132,7 @@ export class Dispatcher {
   /** Drops what is in memory of a deleted action, and its dead letters. */
   async forget(action: Action): Promise<void> {
     this.attempts.forget(action);
-    this.executor.forget(actionKey(action.id));
+    this.runJournal.forget(actionKey(action.id));
     await this.deadLetters.forget(actionKey(action.id));
   }
 
@@ -169,7 +173,10 @@ export class Dispatcher {
       const letter = this.deadLetters.get(id, one);
       if (letter === undefined) continue;
       if (letter.mails.length > 0) {
-        if (await this.#resendMails(id, one, letter)) replayed += 1;
+        const sending = await this.runJournal.resend(id, one, letter);
+        if (sending === undefined) continue;
+        void this.#outbox.deliver(sending);
+        replayed += 1;
         continue;
       }
       // Read again each time: it may be replaced while mails are sent again.
@@ -223,22 +230,6 @@ export class Dispatcher {
     });
     this.#queues.set(action.id, queue);
     void this.#follow();
-  }
-
-  /** Queues refused mails for delivery again, in place of their dead letter. Returns false if that is gone. */
-  async #resendMails(
-    action: Buffer,
-    number: number,
-    { record, mails }: StoredActionDeadLetter,
-  ): Promise<boolean> {
-    const entry = { action, run: number, record, mails };
-    let key: Buffer | undefined;
-    await this.deadLetters.change(action, () => {
-      if (this.deadLetters.remove(action, number)) key = this.#outbox.put(entry);
-    });
-    if (key === undefined) return false;
-    void this.#outbox.deliver(key, entry);
-    return true;
   }
 
   #fail(action: Action, error: unknown): void {
@@ -301,7 +292,7 @@ export class Dispatcher {
       hasThread = false;
     };
     try {
-      const outcome = await this.executor.attempt({ queue, run }, () => {
+      const outcome = await this.#executor.attempt({ queue, run }, () => {
         freeThread();
         this.#pump();
       });
