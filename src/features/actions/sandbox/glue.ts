@@ -2,10 +2,19 @@
 export const glueFile = 'fleetpost:glue';
 
 /**
- * Sends a message out of the sandbox: one text, as each handle that crosses costs microseconds. Its lines are the
- * operation, the number of the run and up to two JSON texts, which have no line breaks.
+ * Calls a function of the server, and returns its reply, JSON text of a `HostReply`; undefined if it has nothing to say.
+ * The call is one text, as each handle that crosses costs microseconds: a `HostCallHead` as a line of JSON, and after it
+ * the JSON text of the payload, value or error that it is about, whose size has a limit of its own.
  */
-export type Host = (message: string) => string | undefined;
+export type Host = (call: string) => string | undefined;
+
+// Arrays, as the engine needs twice the time for objects.
+export type HostCallHead = [name: string, run: number, args?: unknown[]];
+export type HostReply =
+  | ['value', value: unknown]
+  /** The value comes later, by `settle`. */
+  | ['pending', id: string]
+  | ['refused', error: 'TypeError' | 'RangeError', msg: string];
 
 export interface Glue {
   /** Parses the record. A call of its own, as nothing of the action has run before it. */
@@ -34,27 +43,24 @@ export function glue(host: Host): Glue {
   let current = 0;
   let refusal: unknown = create(null);
 
-  const refuse = (answer: string): never => {
-    const message = apply(slice, answer, [1]);
-    refusal = answer[0] === 'T' ? new TE(message) : new RE(message);
+  const call = (name: string, run: number, args?: unknown[], body = ''): HostReply | undefined => {
+    const answer = host(`["${name}",${run}${args === undefined ? '' : `,${stringify(args)}`}]\n${body}`);
+    if (answer === undefined) return undefined;
+    const reply = parse(answer) as HostReply;
+    if (reply[0] !== 'refused') return reply;
+    refusal = reply[1] === 'TypeError' ? new TE(reply[2]) : new RE(reply[2]);
     throw refusal;
   };
-  const post = (operation: string, run: number, a?: string, b?: string): string | undefined =>
-    host(`${operation}\n${run}\n${a ?? ''}\n${b ?? ''}`);
-  const call = (operation: string, run: number, a?: string, b?: string): Promise<void> => {
-    const refused = post(operation, run, a, b);
-    if (refused !== undefined) refuse(refused);
+  const tell = (name: string, run: number, args: unknown[], body?: string): Promise<void> => {
+    call(name, run, args, body);
     return new P((resolve) => resolve());
   };
-  const ask = (type: string, run: number, key: unknown): Promise<unknown> => {
-    const answer = post(type, run, stringify(key)) ?? '';
-    if (answer[0] === '#') {
-      return new P((resolve, reject) => {
-        waiting[apply(slice, answer, [1])] = { resolve, reject };
-      });
-    }
-    if (answer[0] !== '=') refuse(answer);
-    return new P((resolve) => resolve(parse(apply(slice, answer, [1]))));
+  const ask = (name: string, run: number, key: unknown): Promise<unknown> => {
+    const reply = call(name, run, [key]);
+    return new P((resolve, reject) => {
+      if (reply?.[0] === 'pending') waiting[reply[1]] = { resolve, reject };
+      else resolve(reply?.[1]);
+    });
   };
   // A payload that is not JSON, a function say, must not be taken for no payload.
   const payloadOf = (payload: unknown) =>
@@ -73,19 +79,19 @@ export function glue(host: Host): Glue {
     for (let at = 0; at < values.length && line.length < 2_000; at += 1) {
       line += (at === 0 ? '' : ' ') + apply(slice, shown(values[at]), [0, 2_000]);
     }
-    post('log', run, stringify(line));
+    call('log', run, [line]);
   };
   const fleetOf = (run: number) =>
     freeze({
       send: (to: unknown, name: unknown, payload: unknown, options: unknown) =>
-        call('send', run, stringify([to, name, options]), payloadOf(payload)),
+        tell('send', run, [to, name, options], payloadOf(payload)),
       sendToTag: (tag: unknown, name: unknown, payload: unknown, options: unknown) =>
-        call('sendToTag', run, stringify([tag, name, options]), payloadOf(payload)),
+        tell('sendToTag', run, [tag, name, options], payloadOf(payload)),
       device: (id: unknown) => ask('device', run, id),
       state: freeze({
         get: async (key: unknown) => (await ask('state', run, key)) ?? undefined,
-        set: (key: unknown, value: unknown) => call('set', run, stringify(key), stringify(value)),
-        delete: (key: unknown) => call('delete', run, stringify(key)),
+        set: (key: unknown, value: unknown) => tell('set', run, [key], stringify(value)),
+        delete: (key: unknown) => tell('delete', run, [key]),
       }),
       log: (...values: unknown[]) => log(run, values),
     });
@@ -124,9 +130,9 @@ export function glue(host: Host): Glue {
       const settle = async () => {
         try {
           await action(record, fleet);
-          post('done', run);
+          call('done', run);
         } catch (error) {
-          post('failed', run, describe(error));
+          call('failed', run, undefined, describe(error));
         }
       };
       settle();

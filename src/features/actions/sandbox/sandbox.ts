@@ -1,10 +1,11 @@
 import type { QuickJSHandle } from 'quickjs-emscripten-core';
-import { type RunEffects, sentDeviceIdOf, stateKeyOf } from './effects.ts';
+import type { RunEffects } from './effects.ts';
 import { type Engine, newEngine } from './engine.ts';
 import type { ActionSource } from './fault.ts';
 import { engineFault, errorOf } from './fault.ts';
 import { glue, glueFile } from './glue.ts';
 import type { HostCalls } from './host-call-port.ts';
+import { callHost, type HostCaller } from './host-functions.ts';
 import type { RunError, RunRecord } from './run.ts';
 import type { RunBudget } from './run-budget.ts';
 
@@ -26,6 +27,7 @@ export class Sandbox {
   #source: ActionSource = { file: '', code: '' };
   #action: QuickJSHandle | undefined;
   #underWay: RunUnderWay | undefined;
+  #caller: HostCaller | undefined;
   #run = 0;
   /** How the current run failed, and whether the action's function has returned. */
   #failure: RunError | undefined;
@@ -43,7 +45,7 @@ export class Sandbox {
     this.#file = file;
     const { context, runtime } = engine;
     const host = context.newFunction('host', (message) => {
-      const answer = this.#onHostCall(this.#textOf(message) ?? '');
+      const answer = callHost(this.#caller, this.#textOf(message) ?? '');
       return answer === undefined ? context.undefined : context.newString(answer);
     });
     const make = context.unwrapResult(context.evalCode(`'use strict';(${glue})`, glueFile));
@@ -104,6 +106,7 @@ export class Sandbox {
     if (this.#failure === undefined && !this.#done)
       this.#end('never_settled', 'The action awaits something that never settles.');
     this.#underWay = undefined;
+    this.#caller = undefined;
     return this.#failure;
   }
 
@@ -112,6 +115,18 @@ export class Sandbox {
     this.#underWay = underWay;
     this.#failure = undefined;
     this.#done = false;
+    const { effects, hostCalls } = underWay;
+    this.#caller = {
+      run: this.#run,
+      effects,
+      hostCalls,
+      onDone: () => {
+        this.#done = true;
+      },
+      onFailed: (described) => {
+        this.#failure ??= effects.failure ?? errorOf(described, this.#source);
+      },
+    };
   }
 
   #end(code: RunError['code'], msg: string): void {
@@ -196,52 +211,5 @@ export class Sandbox {
     const { context } = this.#engine;
     // For anything but a string this would call the action's own toString.
     return context.typeof(handle) === 'string' ? context.getString(handle) : undefined;
-  }
-
-  /**
-   * Handles a message of the glue. Returns undefined for success, T or R to throw a TypeError or RangeError, = for an
-   * immediate answer, # for a later one.
-   */
-  #onHostCall(message: string): string | undefined {
-    const underWay = this.#underWay;
-    const [operation, run, a = '', b] = message.split('\n', 4);
-    if (underWay === undefined || run !== String(this.#run))
-      return 'TThe run that this belongs to has ended.';
-    const { effects, hostCalls } = underWay;
-    try {
-      effects.checkArguments(a);
-      const first: unknown = operation === 'failed' || a === '' ? undefined : JSON.parse(a);
-      const [to, name, options] = Array.isArray(first) ? first : [];
-      switch (operation) {
-        case 'send':
-          return void effects.send(to, name, b || undefined, options);
-        case 'sendToTag':
-          return void effects.sendToTag(to, name, b || undefined, options);
-        case 'set':
-          return void effects.set(first, b || undefined);
-        case 'delete':
-          return void effects.delete(first);
-        case 'log':
-          return void effects.addLine(String(first));
-        case 'device':
-          return `#${hostCalls.add({ type: 'device', id: sentDeviceIdOf('device', first) })}`;
-        case 'state': {
-          const key = stateKeyOf('state.get', first);
-          const written = effects.written(key);
-          return written === undefined ? `#${hostCalls.add({ type: 'state', key })}` : `=${written}`;
-        }
-        case 'done':
-          this.#done = true;
-          return undefined;
-        case 'failed':
-          this.#failure ??= effects.failure ?? errorOf(a, this.#source);
-          return undefined;
-        default:
-          return 'TThere is no such call.';
-      }
-    } catch (error) {
-      const message = error instanceof Error ? error.message : '';
-      return `${error instanceof RangeError ? 'R' : 'T'}${message}`;
-    }
   }
 }

@@ -1,0 +1,85 @@
+import { type RunEffects, sentDeviceIdOf, stateKeyOf } from './effects.ts';
+import type { HostCallHead, HostReply } from './glue.ts';
+import type { HostCalls } from './host-call-port.ts';
+
+/** The run that calls host functions. */
+export interface HostCaller {
+  /** Number of the run in its sandbox. */
+  run: number;
+  effects: RunEffects;
+  hostCalls: HostCalls;
+  /** The action's function has returned. */
+  onDone(): void;
+  /** It has thrown. `described`: JSON text of the glue. */
+  onFailed(described: string | undefined): void;
+}
+
+/**
+ * Serves one call. `args` and `body`, a JSON text of its own, are the operator's: all are checked. Returns the JSON text
+ * of a reply, if there is anything to say. @throws TypeError, RangeError for the action.
+ */
+type HostFunction = (
+  caller: HostCaller,
+  args: readonly unknown[],
+  body: string | undefined,
+) => string | undefined;
+
+/** All that code in a sandbox can call, by name. */
+const hostFunctions: ReadonlyMap<unknown, HostFunction> = new Map<string, HostFunction>([
+  ['send', ({ effects }, [to, name, options], payload) => void effects.send(to, name, payload, options)],
+  [
+    'sendToTag',
+    ({ effects }, [tag, name, options], payload) => void effects.sendToTag(tag, name, payload, options),
+  ],
+  [
+    'device',
+    ({ hostCalls }, [id]) => pending(hostCalls.add({ type: 'device', id: sentDeviceIdOf('device', id) })),
+  ],
+  [
+    'state',
+    ({ effects, hostCalls }, [name]) => {
+      const key = stateKeyOf('state.get', name);
+      const written = effects.written(key);
+      if (written === undefined) return pending(hostCalls.add({ type: 'state', key }));
+      return `["value",${written}]`;
+    },
+  ],
+  ['set', ({ effects }, [key], value) => void effects.set(key, value)],
+  ['delete', ({ effects }, [key]) => void effects.delete(key)],
+  ['log', ({ effects }, [line]) => void effects.addLine(String(line))],
+  ['done', ({ onDone }) => void onDone()],
+  [
+    'failed',
+    ({ effects, onFailed }, _, described) => {
+      effects.checkArguments(described ?? '');
+      onFailed(described);
+      return undefined;
+    },
+  ],
+]);
+
+/** Calls a host function, as the glue asks for it. Whatever the call is, it ends in a reply or in none, never in an error. */
+export function callHost(caller: HostCaller | undefined, call: string): string | undefined {
+  try {
+    if (caller === undefined) throw new TypeError(hasEnded);
+    const headLength = call.indexOf('\n');
+    const head = call.slice(0, headLength);
+    caller.effects.checkArguments(head);
+    const [name, run, args] = JSON.parse(head) as Partial<HostCallHead>;
+    if (run !== caller.run) throw new TypeError(hasEnded);
+    const hostFunction = hostFunctions.get(name);
+    if (hostFunction === undefined) throw new TypeError('There is no such call.');
+    return hostFunction(caller, Array.isArray(args) ? args : [], call.slice(headLength + 1) || undefined);
+  } catch (error) {
+    const kind = error instanceof RangeError ? 'RangeError' : 'TypeError';
+    const msg = error instanceof Error ? error.message : '';
+    return JSON.stringify(['refused', kind, msg] satisfies HostReply);
+  }
+}
+
+const hasEnded = 'The run that this belongs to has ended.';
+
+/** `id`: digits. */
+function pending(id: string): string {
+  return `["pending","${id}"]`;
+}
