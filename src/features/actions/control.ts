@@ -5,7 +5,7 @@ import type { ActionConfig } from './config.ts';
 import type { ActionDraft, ActionVersion } from './declaration/action.ts';
 import { checkDraft, checkPayloadFilter } from './declaration/action-draft.ts';
 import type { ActionChange, Actions } from './declaration/actions.ts';
-import type { Asker } from './runs/asker-turns.ts';
+import type { Asker } from './queue/schedule.ts';
 import { trialFailureOf } from './runs/trial.ts';
 import type { ActionWork, ShownAction, TestOutcome } from './service.ts';
 

@@ -28,7 +28,7 @@ import type { ActionConfig } from './config.ts';
 import type { ActionDeclarations } from './control.ts';
 import type { ActionDraft, ActionFilter, ActionTest, ActionVersion } from './declaration/action.ts';
 import { sourceBytesMax } from './declaration/action-draft.ts';
-import type { Asker } from './runs/asker-turns.ts';
+import type { Asker } from './queue/schedule.ts';
 import type { ActionWork, RunTrial, ShownAction } from './service.ts';
 
 interface Needs {

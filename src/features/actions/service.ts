@@ -6,7 +6,7 @@ import type { CheckedCode } from './compiler/checked-code.ts';
 import type { CompilerLossReason } from './compiler/compiler-child.ts';
 import type { TypeFault } from './compiler/type-check.ts';
 import type { Action, ActionDraft, ActionTest, ActionVersion, TestRecord } from './declaration/action.ts';
-import type { Asker } from './runs/asker-turns.ts';
+import type { Asker } from './queue/schedule.ts';
 import type { RunError } from './sandbox/run.ts';
 
 /** How the attempts of an action's current version fail, as far as they are retained. */

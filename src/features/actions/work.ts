@@ -1,5 +1,6 @@
 import { KeyedMutex } from '../../core/async.ts';
-import { ApiError } from '../../core/errors.ts';
+import { ApiError, unavailable } from '../../core/errors.ts';
+import { FairShare } from '../../core/fair-share.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
 import type { FleetSnapshot } from '../../declarations/fleet.ts';
 import { Reconciler } from '../../declarations/reconciler.ts';
@@ -15,8 +16,8 @@ import type { Action, ActionDraft } from './declaration/action.ts';
 import { checkDraft, checkPayloadFilter, checkTest, checkTestRecord } from './declaration/action-draft.ts';
 import type { Actions } from './declaration/actions.ts';
 import type { Dispatcher, DispatcherOptions } from './queue/dispatcher.ts';
-import type { Asker } from './runs/asker-turns.ts';
-import { FailureTallies } from './runs/failures.ts';
+import type { Asker } from './queue/schedule.ts';
+import { FailureTallies } from './runs/attempt-figures.ts';
 import { isLineWanted, isRunWanted } from './runs/history.ts';
 import { StateEditor } from './runs/state-editor.ts';
 import { Trials } from './runs/trial.ts';
@@ -111,6 +112,8 @@ export class LocalActionWork implements ActionWork {
   readonly #options: ActionWorkOptions;
   readonly #dispatcher: Dispatcher;
   readonly #trials: Trials;
+  /** Tests, checks and deployments under way: operators wait for them, so each fleet may have only its share. */
+  readonly #tests: FairShare;
   readonly #failures: FailureTallies;
   readonly #states: StateEditor;
   readonly #changes = new KeyedMutex<string>();
@@ -122,10 +125,8 @@ export class LocalActionWork implements ActionWork {
     const { config, dispatcher, journal, log } = options;
     this.#failures = new FailureTallies(dispatcher.runJournal.runs);
     this.#states = new StateEditor(journal, config.settings);
-    this.#trials = new Trials({
-      ...options,
-      turns: dispatcher.tests,
-    });
+    this.#trials = new Trials({ ...options, schedule: dispatcher.schedule });
+    this.#tests = new FairShare(config.actionTestsMax);
     this.#reconciler = new Reconciler({
       declarations: options.actions,
       apply: (action) => this.#apply(action),
@@ -171,7 +172,7 @@ export class LocalActionWork implements ActionWork {
   ): Promise<PreparedDraft> {
     const { compiler, fleet } = this.#options;
     const tried = { fleetId, name, asker, replaces: 'deployments' } as const;
-    return this.#dispatcher.tests.admit(fleetId, async () => {
+    return this.#admit(fleetId, async () => {
       const code = await this.#trials.compile(tried, draft);
       // After the compiler, whose errors say more of a source that is none.
       if (draft.language === 'typescript' && !force) {
@@ -192,7 +193,6 @@ export class LocalActionWork implements ActionWork {
     if ('test' in input) checkTest(input.test, 'the test', config);
     else checkTestRecord(input.record, 'the test', config);
     const tried = { fleetId, name, asker };
-    const { tests } = this.#dispatcher;
     const known = actions.list(fleetId).find((one) => one.name === name);
     const attempt = (tested: ActionDraft, code: string): Promise<RunTrial> =>
       'test' in input
@@ -201,17 +201,17 @@ export class LocalActionWork implements ActionWork {
     if (draft !== undefined) {
       checkDraft(draft, fleet(fleetId).schemas, config);
       await checkPayloadFilter(fleetId, draft, checker);
-      return tests.admit(fleetId, async () => attempt(draft, await this.#trials.compile(tried, draft)));
+      return this.#admit(fleetId, async () => attempt(draft, await this.#trials.compile(tried, draft)));
     }
     const version = actions.current(actions.get(fleetId, name));
-    return tests.admit(fleetId, () => attempt(version, version.code));
+    return this.#admit(fleetId, () => attempt(version, version.code));
   }
 
   async check(fleetId: string, asker: Asker, code: CheckedCode): Promise<readonly TypeFault[]> {
     const { compiler, fleet } = this.#options;
     const { schemas } = fleet(fleetId);
     const request = { fleetId, name: code.name, asker, replaces: 'checks' } as const;
-    return this.#dispatcher.tests.admit(fleetId, () => compiler.check(request, code, schemas));
+    return this.#admit(fleetId, () => compiler.check(request, code, schemas));
   }
 
   get compilerLosses(): Readonly<Record<CompilerLossReason, number>> {
@@ -249,6 +249,21 @@ export class LocalActionWork implements ActionWork {
   logs(fleetId: string, name: string, query: LogQuery): Page<ActionLogLine> {
     const id = this.#idOf(fleetId, name);
     return this.#dispatcher.runJournal.lines.page(id, query, (line) => isLineWanted(line, query));
+  }
+
+  /** @throws ApiError unavailable. */
+  async #admit<T>(fleetId: string, work: () => Promise<T>): Promise<T> {
+    if (!this.#tests.take(fleetId)) {
+      const { actionTestsMax: max } = this.#options.config;
+      throw unavailable(
+        `Too many tests and deployments of actions in this fleet: it has its share of ${max} (actionTestsMax). Retry later.`,
+      );
+    }
+    try {
+      return await work();
+    } finally {
+      this.#tests.release(fleetId);
+    }
   }
 
   /** Makes an action run as it is declared now; removes everything of a deleted one. */

@@ -1,5 +1,5 @@
 import { type Move, shardOf } from '../../domain/placement.ts';
-import { storedDeviceCursors } from '../../features/actions/queue/devices-behind.ts';
+import { storedDeviceCursors } from '../../features/actions/queue/progress.ts';
 import { type ActionJournal, behindTable } from '../../features/actions/tables.ts';
 import { type RemappedRecord, remapCursors, settleCursors } from '../../features/records/remap-cursors.ts';
 import type { StorageConfig } from '../../storage/config.ts';

@@ -1,8 +1,7 @@
 import { ApiError, unavailable } from '../../../core/errors.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { SchemaText } from '../../../declarations/fleet.ts';
-import { ThreadSchedule } from '../queue/schedule.ts';
-import { type Asker, AskerTurns } from '../runs/asker-turns.ts';
+import { type Asker, ThreadSchedule } from '../queue/schedule.ts';
 import { harmless } from '../sandbox/text.ts';
 import { type CheckedCode, payloadTypeFor } from './checked-code.ts';
 import {
@@ -45,7 +44,7 @@ export class Compiler {
   /** Processes lost to a source, by reason. */
   readonly losses: Record<CompilerLossReason, number> = { ...noLosses };
   readonly #options: CompilerOptions;
-  readonly #turns: AskerTurns = new AskerTurns(new ThreadSchedule(1), () => this.#turns.next([]));
+  readonly #turns: ThreadSchedule = new ThreadSchedule(1, () => this.#turns.next([]));
   #child: CompilerChild | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosed = false;

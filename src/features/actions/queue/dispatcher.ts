@@ -14,13 +14,12 @@ import { ActionDeadLetters } from '../outbox/dead-letters.ts';
 import { Outbox } from '../outbox/outbox.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import { ActionExecutor } from '../runs/action-executor.ts';
+import { AttemptCounts } from '../runs/attempt-figures.ts';
 import { RunJournal } from '../runs/run-journal.ts';
-import { TestTurns } from '../runs/test-turns.ts';
 import { type ActionJournal, actionKey } from '../tables.ts';
 import { ActionQueue } from './action-queue.ts';
-import { AttemptCounts } from './attempt-counts.ts';
 import type { PendingRun } from './in-hand.ts';
-import { storedProgress } from './queue-progress.ts';
+import { storedProgress } from './progress.ts';
 import { LogScanner } from './scanner.ts';
 import { ThreadSchedule } from './schedule.ts';
 
@@ -58,8 +57,8 @@ export class Dispatcher {
   readonly #scanner: LogScanner;
   readonly #queues = new Map<string, ActionQueue>();
   readonly #starts = new Map<string, Promise<void>>();
-  readonly #schedule: ThreadSchedule;
-  readonly tests: TestTurns;
+  /** Turns of runs, and of what operators try, at the threads. */
+  readonly schedule: ThreadSchedule;
   readonly attempts = new AttemptCounts();
   readonly #stopping = new AbortController();
   #isFollowing = false;
@@ -86,8 +85,7 @@ export class Dispatcher {
       mayTake: () => !this.#isStopping && !options.hold.isHeld && !this.#outbox.isFull,
     });
     this.#executor = new ActionExecutor({ ...options, deadLetters, runJournal, outbox: this.#outbox });
-    this.#schedule = new ThreadSchedule(options.config.actionThreads);
-    this.tests = new TestTurns(options.config.actionTestsMax, this.#schedule, () => this.#pump());
+    this.schedule = new ThreadSchedule(config.actionThreads, () => this.#pump());
     this.#recovered = this.#recover();
     // A start that waits for it fails, and logs that; with no action enabled none does.
     this.#recovered.catch(() => {});
@@ -142,7 +140,7 @@ export class Dispatcher {
    */
   lag(action: Action, logEnds: readonly number[]): { behind: number; lost: number } {
     const { journal } = this.#options;
-    const { progress } = this.queue(action)?.intake ?? {};
+    const progress = this.queue(action)?.progress;
     if (progress === undefined) journal.refresh();
     const lag = { behind: 0, lost: 0 };
     for (const [shard, end] of logEnds.entries()) {
@@ -200,7 +198,7 @@ export class Dispatcher {
     for (const queue of this.#queues.values()) queue.isStopped = true;
     await this.#options.pool.close();
     await this.#options.compiler.close();
-    this.tests.close();
+    this.schedule.close();
     await this.#outbox.stop();
     await this.#options.journal.close();
   }
@@ -276,7 +274,7 @@ export class Dispatcher {
     while (!this.#isStopping) {
       const { hold, journal } = this.#options;
       const mayRun = !hold.isHeld && !this.#outbox.isFull && journal.mayGrow();
-      const queue = this.tests.next(mayRun ? [...this.#queues.values()] : []);
+      const queue = this.schedule.next(mayRun ? [...this.#queues.values()] : []);
       const run = queue?.next();
       if (queue === undefined || run === undefined) return;
       void this.#run(queue, run);
@@ -284,11 +282,11 @@ export class Dispatcher {
   }
 
   async #run(queue: ActionQueue, run: PendingRun): Promise<void> {
-    this.#schedule.begin(queue);
+    this.schedule.begin(queue);
     this.attempts.begin(queue.action);
     let hasThread = true;
     const freeThread = (): void => {
-      if (hasThread) this.#schedule.end(queue);
+      if (hasThread) this.schedule.end(queue);
       hasThread = false;
     };
     try {
@@ -311,12 +309,12 @@ export class Dispatcher {
 
   async #storeProgress(): Promise<void> {
     const moved = [...this.#queues.values()].filter(
-      (queue) => !queue.isStopped && queue.intake.progress.some(({ isStored }) => !isStored),
+      (queue) => !queue.isStopped && queue.progress.some(({ isStored }) => !isStored),
     );
     if (moved.length === 0) return;
     await this.#options.journal.commit(() => {
-      for (const { isStopped, intake } of moved) {
-        if (!isStopped) for (const one of intake.progress) one.store();
+      for (const { isStopped, progress } of moved) {
+        if (!isStopped) for (const one of progress) one.store();
       }
     });
   }

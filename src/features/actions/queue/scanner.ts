@@ -36,7 +36,7 @@ export class LogScanner {
     const queues = [...this.#options.queues()];
     const senders: Senders = new Map();
     let hasFound = false;
-    for (const { intake } of queues) intake.makeRoom();
+    for (const queue of queues) queue.makeRoom();
     for (const [shard, end] of logEnds.entries()) {
       // Page by page, as queues that are where others are share the page that was read last.
       for (let pages = 0, isMore = true; isMore && pages < pagesPerPoll; pages += 1) {
@@ -53,27 +53,25 @@ export class LogScanner {
 
   /** Offers the next page to a queue. Returns whether it has taken anything of it. */
   async #readOn(queue: ActionQueue, shard: number, end: number, senders: Senders): Promise<boolean> {
-    const { intake } = queue;
-    const from = intake.scanned(shard);
-    if (from >= end || !this.#options.mayTake() || !intake.wants(shard)) return false;
+    const from = scannedBy(queue, shard);
+    if (from >= end || !this.#options.mayTake() || !queue.wants(shard)) return false;
     const page = await this.#options.follower.page(shard, from);
     // An empty rest of the log stays empty: no records will come before the end.
     const next = page.next === from ? end : page.next;
-    await this.#offer(queue, shard, page, senders, () => intake.offer(shard, { ...page, next }, senders));
-    return intake.scanned(shard) > from;
+    await this.#offer(queue, shard, page, senders, () => queue.offer(shard, { ...page, next }, senders));
+    return scannedBy(queue, shard) > from;
   }
 
   /** Reads a page again for devices that a queue has left behind, from the lowest of their cursors. */
   async #readAgain(queue: ActionQueue, shard: number, senders: Senders): Promise<boolean> {
-    const { intake } = queue;
-    const from = this.#options.mayTake() ? intake.wantsAgain(shard) : undefined;
+    const from = this.#options.mayTake() ? queue.wantsAgain(shard) : undefined;
     if (from === undefined) return false;
     const page = await this.#options.follower.page(shard, from);
     if (page.records[0]?.position !== from && !page.damaged) this.#reportMissing(queue, shard, from);
     // Everything that the others have passed may have been trimmed meanwhile.
     const next = page.next === from ? Number.POSITIVE_INFINITY : page.next;
     await this.#offer(queue, shard, page, senders, () =>
-      intake.offerAgain(shard, from, { ...page, next }, senders),
+      queue.offerAgain(shard, from, { ...page, next }, senders),
     );
     return true;
   }
@@ -98,10 +96,10 @@ export class LogScanner {
   }
 
   /** Adds the devices that the queue asks for. Loaded in parallel, as some engines are a network away. */
-  async #addSenders({ intake }: ActionQueue, { records }: LogPage, senders: Senders): Promise<void> {
+  async #addSenders(queue: ActionQueue, { records }: LogPage, senders: Senders): Promise<void> {
     const asked = new Set<DeviceKey>();
     for (const record of records) {
-      if (!senders.has(record.device) && intake.asksForDevice(record)) asked.add(record.device);
+      if (!senders.has(record.device) && queue.asksForDevice(record)) asked.add(record.device);
     }
     await Promise.all(
       [...asked].map(async (device) => {
@@ -120,4 +118,8 @@ export class LogScanner {
       'records were trimmed from the log before an action had read them again for a device that is behind',
     );
   }
+}
+
+function scannedBy({ progress }: ActionQueue, shard: number): number {
+  return progress[shard]?.scanned ?? 0;
 }

@@ -3,6 +3,7 @@ import type { Log } from '../../../core/telemetry/log.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import { pack } from '../../../storage/tables/codec.ts';
 import type { ActionConfig } from '../config.ts';
+import { sentKind } from '../declaration/trigger.ts';
 import type { ActionDeadLetters, RefusedMail, StoredActionDeadLetter } from '../outbox/dead-letters.ts';
 import {
   decodeOutboxEntry,
@@ -12,7 +13,6 @@ import {
 } from '../outbox/outbox-entry.ts';
 import type { ActionQueue } from '../queue/action-queue.ts';
 import type { PendingRun } from '../queue/in-hand.ts';
-import { sentKind } from '../queue/trigger.ts';
 import type { RunError, RunReport } from '../sandbox/run.ts';
 import type { ActionLogLine, Run, RunMail } from '../service.ts';
 import type { ActionJournal } from '../tables.ts';

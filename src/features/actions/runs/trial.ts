@@ -14,12 +14,12 @@ import {
 import { type Addressing, mailsOf } from '../outbox/mails.ts';
 import type { OutgoingMail } from '../outbox/outbox-entry.ts';
 import type { ActionPool } from '../pool/pool.ts';
+import type { ThreadSchedule } from '../queue/schedule.ts';
 import type { RunError, RunReport } from '../sandbox/run.ts';
 import type { RunTrial, TestOutcome } from '../service.ts';
 import { actionKey } from '../tables.ts';
 import { limitsOf } from './action-executor.ts';
 import { answerFor, readState, type Sources } from './action-state.ts';
-import type { AskerTurns } from './asker-turns.ts';
 import { testFailureOf } from './test-verdict.ts';
 import { givenState, type StateBefore, TrialState } from './trial-state.ts';
 
@@ -28,8 +28,7 @@ export interface TrialOptions extends Sources, Addressing {
   config: ActionConfig;
   pool: ActionPool;
   compiler: Compiler;
-  /** AskerTurns for a thread. */
-  turns: AskerTurns;
+  schedule: ThreadSchedule;
 }
 
 /** The action that the code belongs to, deployed or not, and who tries it. */
@@ -45,10 +44,10 @@ export class Trials {
 
   /** Compiles the source to JavaScript. @throws ApiError invalid_action. */
   async compile(tried: Tried, { source, language }: ActionDraft): Promise<string> {
-    const { pool, compiler, config, turns } = this.#options;
+    const { pool, compiler, config, schedule } = this.#options;
     const { fleetId, name, asker } = tried;
     const code = language === 'typescript' ? await compiler.translate(tried, source) : source;
-    const error = await turns.take(fleetId, asker, () => pool.load({ code, name }, limitsOf(config)));
+    const error = await schedule.take(fleetId, asker, () => pool.load({ code, name }, limitsOf(config)));
     if (error !== undefined) throw new ApiError('invalid_action', { msg: error.msg });
     return code;
   }
@@ -128,7 +127,7 @@ export class Trials {
     input: TestRecord,
     state: TrialState,
   ): Promise<RunReport> {
-    const { pool, config, turns } = this.#options;
+    const { pool, config, schedule } = this.#options;
     const [first] = draft.on;
     const record = {
       id: formatUuid(generateUuid()),
@@ -140,7 +139,7 @@ export class Trials {
     };
     const request = { key: undefined, code, name, record, limits: limitsOf(config) };
     const answer = answerFor(fleetId, (key) => state.read(key), this.#options);
-    return turns.take(fleetId, asker, () => pool.run(request, answer));
+    return schedule.take(fleetId, asker, () => pool.run(request, answer));
   }
 }
 

@@ -102,20 +102,20 @@ class Subject {
   }
 
   look(): void {
-    const { intake } = this.queue;
-    intake.makeRoom();
-    for (let pages = 0; pages < 4 && intake.wants(0); pages += 1) {
-      const page = this.#page(intake.progress[0]?.scanned ?? 0);
-      if (page.records.length > 0) intake.offer(0, page, new Map());
+    const { queue } = this;
+    queue.makeRoom();
+    for (let pages = 0; pages < 4 && queue.wants(0); pages += 1) {
+      const page = this.#page(queue.progress[0]?.scanned ?? 0);
+      if (page.records.length > 0) queue.offer(0, page, new Map());
     }
     for (let pages = 0; pages < 4; pages += 1) {
-      const from = intake.wantsAgain(0);
+      const from = queue.wantsAgain(0);
       if (from === undefined) break;
-      intake.offerAgain(0, from, this.#page(from), new Map());
+      queue.offerAgain(0, from, this.#page(from), new Map());
     }
     expect(this.queue.inHand).toBeLessThanOrEqual(actionQueueMax);
-    expect(intake.progress[0]?.behind.size).toBeLessThanOrEqual(devicesBehindMax);
-    expect(intake.progress[0]?.ahead).toBeLessThanOrEqual(actionQueueMax + 1);
+    expect(queue.progress[0]?.behind.size).toBeLessThanOrEqual(devicesBehindMax);
+    expect(queue.progress[0]?.ahead).toBeLessThanOrEqual(actionQueueMax + 1);
   }
 
   /** One attempt; false: nothing can start. */
@@ -135,7 +135,7 @@ class Subject {
 
   /** Stores the progress, as is done now and then. */
   async store(): Promise<void> {
-    await journal.commit(() => this.queue.intake.progress[0]?.store());
+    await journal.commit(() => this.queue.progress[0]?.store());
   }
 
   /** Runs until nothing more can be done without time passing. */
@@ -153,11 +153,11 @@ class Subject {
   }
 
   get lost(): number | undefined {
-    return this.queue.intake.progress[0]?.lost;
+    return this.queue.progress[0]?.lost;
   }
 
   get #state(): string {
-    const [progress] = this.queue.intake.progress;
+    const [progress] = this.queue.progress;
     return `${this.done.length} ${progress?.scanned} ${progress?.lowest} ${this.queue.inHand} ${[...(progress?.behind.passed() ?? [])]}`;
   }
 
@@ -195,7 +195,7 @@ it('a device that fails and has thousands of records waiting holds nobody up, an
   await subject.store();
   journal.refresh();
   expect(journal.tables.behind.count()).toBe(0);
-  expect(subject.queue.intake.progress[0]?.isStored).toBe(true);
+  expect(subject.queue.progress[0]?.isStored).toBe(true);
 });
 
 it('with more devices behind than may be the action waits, and goes on when one has caught up', async () => {

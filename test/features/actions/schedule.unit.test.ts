@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
 import { ThreadSchedule } from '../../../src/features/actions/queue/schedule.ts';
-import { AskerTurns } from '../../../src/features/actions/runs/asker-turns.ts';
 
-/** AskerTurns at one thread, and the order in which work has ended. */
+/** A schedule of one thread, and the order in which work has ended. */
 function startTurns() {
-  const turns: AskerTurns = new AskerTurns(new ThreadSchedule(1), () => turns.next([]));
+  const turns: ThreadSchedule = new ThreadSchedule(1, () => turns.next([]));
   const order: string[] = [];
   const ask = (fleetId: string, token: string, name: string, subject?: string) =>
     turns.take(fleetId, { token }, async () => void order.push(name), subject);

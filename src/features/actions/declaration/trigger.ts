@@ -4,7 +4,7 @@ import { type JsonObject, parseJson } from '../../../declarations/schemas/payloa
 import { Schema, unwatched } from '../../../declarations/schemas/schema.ts';
 import type { Device } from '../../../domain/devices/device.ts';
 import type { IngestKind, StoredRecord } from '../../../domain/records/record.ts';
-import type { Action, ActionFilter, ActionVersion } from '../declaration/action.ts';
+import type { Action, ActionFilter, ActionVersion } from './action.ts';
 
 /** Decides which records an action runs for, without running any code. */
 export class Trigger {
