@@ -2,7 +2,7 @@ import type { Bootstrap } from '../admin-api/auth/authorization.ts';
 import type { ConsoleCodes } from '../admin-api/console/console-codes.ts';
 import { ConsoleFiles } from '../admin-api/console/console-files.ts';
 import { joinRefusals, type RefusalLog, Refusals } from '../domain/devices/refusals.ts';
-import { ActionDeclarations } from '../features/actions/control.ts';
+import { ActionDeclarations } from '../features/actions/action-declarations.ts';
 import { ForwarderDeclarations } from '../features/forwarders/control.ts';
 import type { LogFollower } from '../features/records/log-follower.ts';
 import { Records } from '../features/records/records.ts';

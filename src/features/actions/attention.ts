@@ -5,7 +5,7 @@ import {
   positionsBehindMax,
 } from '../../admin-api/request/attention-source.ts';
 import { type AttentionItem, attentionItem } from '../../contract/insight/attention.ts';
-import type { ActionWork, ShownAction } from './service.ts';
+import type { ActionWork, ShownAction } from './action-work.ts';
 
 const heldSentences: Readonly<Record<NonNullable<ShownAction['held']>, string>> = {
   dead_letters_full: 'it has too many dead letters',

@@ -1,6 +1,6 @@
 import { Counter, Gauge } from 'prom-client';
 import type { MetricSet } from '../../admin-api/request/metric-set.ts';
-import type { ActionStatus, ActionWork } from './service.ts';
+import type { ActionStatus, ActionWork } from './action-work.ts';
 
 interface Needs {
   actionWork: ActionWork;

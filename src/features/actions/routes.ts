@@ -24,12 +24,12 @@ import { errorAnswers, fleetPath, listOf, namedPath } from '../../contract/docum
 import { testsPerActionMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
+import type { ActionDeclarations } from './action-declarations.ts';
+import type { ActionWork, RunTrial, ShownAction } from './action-work.ts';
 import type { ActionConfig } from './config.ts';
-import type { ActionDeclarations } from './control.ts';
 import type { ActionDraft, ActionFilter, ActionTest, ActionVersion } from './declaration/action.ts';
 import { sourceBytesMax } from './declaration/action-draft.ts';
 import type { Asker } from './queue/schedule.ts';
-import type { ActionWork, RunTrial, ShownAction } from './service.ts';
 
 interface Needs {
   config: ActionConfig;

@@ -28,8 +28,8 @@ import { addDeadLettersOf } from '../dead-letters/routes.ts';
 import type { DeadLetterService } from '../dead-letters/service.ts';
 import { recordOnOneLine } from '../records/record-line.ts';
 import type { RecordService } from '../records/service.ts';
+import type { ActionDeadLetter, ActionLogLine, ActionWork, Run, RunMail } from './action-work.ts';
 import { sentKind } from './declaration/trigger.ts';
-import type { ActionDeadLetter, ActionLogLine, ActionWork, Run, RunMail } from './service.ts';
 
 interface Needs {
   actionDeadLetters: DeadLetterService<ActionDeadLetter, number>;

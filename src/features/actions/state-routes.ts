@@ -10,7 +10,7 @@ import {
   stateValueBody,
 } from '../../contract/action-run.ts';
 import { errorAnswers, listOf, namedPath, pageLimit } from '../../contract/document.ts';
-import type { ActionWork, StateEntry } from './service.ts';
+import type { ActionWork, StateEntry } from './action-work.ts';
 
 interface Needs {
   actionWork: ActionWork;

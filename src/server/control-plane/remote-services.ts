@@ -1,6 +1,6 @@
 import type { Settings } from '../../core/config/settings.ts';
+import type { ActionDeadLetter, ActionWork } from '../../features/actions/action-work.ts';
 import { noLosses } from '../../features/actions/compiler/compiler-child.ts';
-import type { ActionDeadLetter, ActionWork } from '../../features/actions/service.ts';
 import type { BroadcastService } from '../../features/broadcasts/service.ts';
 import type { ConsumerBatch, ConsumerFetch, ConsumerService } from '../../features/consumers/service.ts';
 import type { DeadLetterService } from '../../features/dead-letters/service.ts';

@@ -1,6 +1,6 @@
 import type { Log } from '../../core/telemetry/log.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
-import { startActions } from '../../features/actions/open.ts';
+import { startActions } from '../../features/actions/start-actions.ts';
 import type { ActionJournal } from '../../features/actions/tables.ts';
 import { LocalBroadcastService } from '../../features/broadcasts/control.ts';
 import { Broadcaster } from '../../features/broadcasts/delivery/broadcaster.ts';

@@ -2,8 +2,8 @@ import { deviceIdOf } from '../../../core/identity.ts';
 import type { TableLayout } from '../../../storage/tables/collection.ts';
 import { KeyCodec, positionField, uuidField } from '../../../storage/tables/key-codec.ts';
 import { DeadLetterQueue, type FailedRecord, letterCodec } from '../../dead-letters/dead-letter-queue.ts';
+import type { ActionDeadLetter, MailRefusal } from '../action-work.ts';
 import type { RunError } from '../sandbox/run.ts';
-import type { ActionDeadLetter, MailRefusal } from '../service.ts';
 import type { ActionJournal } from '../tables.ts';
 import type { OutboxEntry, OutgoingMail } from './outbox-entry.ts';
 

@@ -6,9 +6,9 @@ import { formatUuid } from '../../../core/uuid.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { EnqueueOutcome } from '../../../domain/mail/mail.ts';
 import type { Shard } from '../../../domain/shard.ts';
+import type { RunMail } from '../action-work.ts';
 import type { ActionConfig } from '../config.ts';
 import type { RunJournal, Sending } from '../runs/run-journal.ts';
-import type { RunMail } from '../service.ts';
 import type { RefusedMail } from './dead-letters.ts';
 import {
   dedupeKeyOf,

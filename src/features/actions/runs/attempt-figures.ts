@@ -1,5 +1,5 @@
+import type { ActionFailures, ActionStatus, Run } from '../action-work.ts';
 import type { Action } from '../declaration/action.ts';
-import type { ActionFailures, ActionStatus, Run } from '../service.ts';
 import type { History } from './history.ts';
 
 /** Attempts read at most each time an action is looked at. */

@@ -2,7 +2,7 @@ import type { Page } from '../../../domain/page.ts';
 import { pack, unpack } from '../../../storage/tables/codec.ts';
 import { rangeUnder } from '../../../storage/tables/key-codec.ts';
 import type { Rows } from '../../../storage/tables/table-store.ts';
-import type { ActionLogLine, LogQuery, Run, RunQuery } from '../service.ts';
+import type { ActionLogLine, LogQuery, Run, RunQuery } from '../action-work.ts';
 import { lastNumber, numberKey, readNumber } from '../tables.ts';
 
 /** Entries scanned per request, whether wanted or not; the next page continues behind them. */

@@ -2,6 +2,7 @@ import { deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import { pack } from '../../../storage/tables/codec.ts';
+import type { ActionLogLine, Run, RunMail } from '../action-work.ts';
 import type { ActionConfig } from '../config.ts';
 import { sentKind } from '../declaration/trigger.ts';
 import type { ActionDeadLetters, RefusedMail, StoredActionDeadLetter } from '../outbox/dead-letters.ts';
@@ -14,7 +15,6 @@ import {
 import type { ActionQueue } from '../queue/action-queue.ts';
 import type { PendingRun } from '../queue/in-hand.ts';
 import type { RunError, RunReport } from '../sandbox/run.ts';
-import type { ActionLogLine, Run, RunMail } from '../service.ts';
 import type { ActionJournal } from '../tables.ts';
 import { areCurrent, type Reads, stateFull, writeState } from './action-state.ts';
 import { History } from './history.ts';

@@ -2,8 +2,8 @@ import { ApiError } from '../../../core/errors.ts';
 import { uuidBytesLength } from '../../../core/uuid.ts';
 import type { Page } from '../../../domain/page.ts';
 import { rangeUnder } from '../../../storage/tables/key-codec.ts';
+import type { StateEntry, StateQuery } from '../action-work.ts';
 import { type StateLimits, stateRefusalOf } from '../declaration/state-value.ts';
-import type { StateEntry, StateQuery } from '../service.ts';
 import type { ActionJournal } from '../tables.ts';
 import { readState, stateKey, writeState } from './action-state.ts';
 

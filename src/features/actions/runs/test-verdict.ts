@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../../declarations/schemas/payload.ts';
+import type { RunTrial } from '../action-work.ts';
 import { type ActionTest, recordsOf } from '../declaration/action.ts';
 import { harmless } from '../sandbox/text.ts';
-import type { RunTrial } from '../service.ts';
 
 /** Maximum characters of one value or mail in a sentence. */
 const charactersMax = 500;

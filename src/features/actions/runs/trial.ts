@@ -2,6 +2,7 @@ import { ApiError } from '../../../core/errors.ts';
 import { deviceIdOf } from '../../../core/identity.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import { rangeUnder } from '../../../storage/tables/key-codec.ts';
+import type { RunTrial, TestOutcome } from '../action-work.ts';
 import type { Compiler, CompilerRequest } from '../compiler/compiler.ts';
 import type { ActionConfig } from '../config.ts';
 import {
@@ -16,7 +17,6 @@ import type { OutgoingMail } from '../outbox/outbox-entry.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import type { ThreadSchedule } from '../queue/schedule.ts';
 import type { RunError, RunReport } from '../sandbox/run.ts';
-import type { RunTrial, TestOutcome } from '../service.ts';
 import { actionKey } from '../tables.ts';
 import { limitsOf } from './action-executor.ts';
 import { answerFor, readState, type Sources } from './action-state.ts';

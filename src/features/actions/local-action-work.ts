@@ -9,18 +9,6 @@ import type { Page } from '../../domain/page.ts';
 import { Collection } from '../../storage/tables/collection.ts';
 import { rangeUnder } from '../../storage/tables/key-codec.ts';
 import { Cursors } from '../records/cursor.ts';
-import { type CheckedCode, refuseFaults } from './compiler/checked-code.ts';
-import type { CompilerLossReason } from './compiler/compiler-child.ts';
-import type { TypeFault } from './compiler/type-check.ts';
-import type { Action, ActionDraft } from './declaration/action.ts';
-import { checkDraft, checkPayloadFilter, checkTest, checkTestRecord } from './declaration/action-draft.ts';
-import type { Actions } from './declaration/actions.ts';
-import type { Dispatcher, DispatcherOptions } from './queue/dispatcher.ts';
-import type { Asker } from './queue/schedule.ts';
-import { FailureTallies } from './runs/attempt-figures.ts';
-import { isLineWanted, isRunWanted } from './runs/history.ts';
-import { StateEditor } from './runs/state-editor.ts';
-import { Trials } from './runs/trial.ts';
 import type {
   ActionLogLine,
   ActionStatus,
@@ -34,7 +22,19 @@ import type {
   StateEntry,
   StateQuery,
   TrialInput,
-} from './service.ts';
+} from './action-work.ts';
+import { type CheckedCode, refuseFaults } from './compiler/checked-code.ts';
+import type { CompilerLossReason } from './compiler/compiler-child.ts';
+import type { TypeFault } from './compiler/type-check.ts';
+import type { Action, ActionDraft } from './declaration/action.ts';
+import { checkDraft, checkPayloadFilter, checkTest, checkTestRecord } from './declaration/action-draft.ts';
+import type { Actions } from './declaration/actions.ts';
+import type { Dispatcher, DispatcherOptions } from './queue/dispatcher.ts';
+import type { Asker } from './queue/schedule.ts';
+import { FailureTallies } from './runs/attempt-figures.ts';
+import { isLineWanted, isRunWanted } from './runs/history.ts';
+import { StateEditor } from './runs/state-editor.ts';
+import { Trials } from './runs/trial.ts';
 import { type ActionJournal, actionKey, beginTable, behindTable } from './tables.ts';
 
 /** Rows of one table removed per transaction. */

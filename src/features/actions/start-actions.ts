@@ -1,11 +1,11 @@
 import { type DeadLetterService, LocalDeadLetterService } from '../dead-letters/service.ts';
+import type { ActionDeadLetter } from './action-work.ts';
 import { Compiler } from './compiler/compiler.ts';
+import { type ActionWorkOptions, forgetOthers, LocalActionWork } from './local-action-work.ts';
 import { describeDeadLetter } from './outbox/dead-letters.ts';
 import { ActionPool } from './pool/pool.ts';
 import { Dispatcher } from './queue/dispatcher.ts';
-import type { ActionDeadLetter } from './service.ts';
 import { actionKey } from './tables.ts';
-import { type ActionWorkOptions, forgetOthers, LocalActionWork } from './work.ts';
 
 export type ActionsOptions = Omit<ActionWorkOptions, 'pool' | 'compiler' | 'dispatcher'>;
 

@@ -1,13 +1,13 @@
 import type { FleetSnapshot } from '../../declarations/fleet.ts';
 import type { SchemaChecker } from '../../declarations/schema-checks/schema-checker.ts';
 import type { LogFollower } from '../records/log-follower.ts';
+import type { ActionWork, ShownAction, TestOutcome } from './action-work.ts';
 import type { ActionConfig } from './config.ts';
 import type { ActionDraft, ActionVersion } from './declaration/action.ts';
 import { checkDraft, checkPayloadFilter } from './declaration/action-draft.ts';
 import type { ActionChange, Actions } from './declaration/actions.ts';
 import type { Asker } from './queue/schedule.ts';
 import { trialFailureOf } from './runs/trial.ts';
-import type { ActionWork, ShownAction, TestOutcome } from './service.ts';
 
 export interface ActionDeclarationOptions {
   config: ActionConfig;
