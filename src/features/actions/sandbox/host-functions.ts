@@ -24,39 +24,29 @@ type HostFunction = (
   body: string | undefined,
 ) => string | undefined;
 
-/** All that code in a sandbox can call, by name. */
-const hostFunctions: ReadonlyMap<unknown, HostFunction> = new Map<string, HostFunction>([
-  ['send', ({ effects }, [to, name, options], payload) => void effects.send(to, name, payload, options)],
-  [
-    'sendToTag',
-    ({ effects }, [tag, name, options], payload) => void effects.sendToTag(tag, name, payload, options),
-  ],
-  [
-    'device',
-    ({ hostCalls }, [id]) => pending(hostCalls.add({ type: 'device', id: sentDeviceIdOf('device', id) })),
-  ],
-  [
-    'state',
-    ({ effects, hostCalls }, [name]) => {
-      const key = stateKeyOf('state.get', name);
-      const written = effects.written(key);
-      if (written === undefined) return pending(hostCalls.add({ type: 'state', key }));
-      return `["value",${written}]`;
-    },
-  ],
-  ['set', ({ effects }, [key], value) => void effects.set(key, value)],
-  ['delete', ({ effects }, [key]) => void effects.delete(key)],
-  ['log', ({ effects }, [line]) => void effects.addLine(String(line))],
-  ['done', ({ onDone }) => void onDone()],
-  [
-    'failed',
-    ({ effects, onFailed }, _, described) => {
-      effects.checkArguments(described ?? '');
-      onFailed(described);
-      return undefined;
-    },
-  ],
-]);
+/** All that code in a sandbox can call. */
+const hostFunctions: Readonly<Record<string, HostFunction>> = {
+  send: ({ effects }, [to, name, options], payload) => void effects.send(to, name, payload, options),
+  sendToTag: ({ effects }, [tag, name, options], payload) =>
+    void effects.sendToTag(tag, name, payload, options),
+  device: ({ hostCalls }, [id]) =>
+    pending(hostCalls.add({ type: 'device', id: sentDeviceIdOf('device', id) })),
+  state({ effects, hostCalls }, [name]) {
+    const key = stateKeyOf('state.get', name);
+    const written = effects.written(key);
+    if (written === undefined) return pending(hostCalls.add({ type: 'state', key }));
+    return `["value",${written}]`;
+  },
+  set: ({ effects }, [key], value) => void effects.set(key, value),
+  delete: ({ effects }, [key]) => void effects.delete(key),
+  log: ({ effects }, [line]) => void effects.addLine(String(line)),
+  done: ({ onDone }) => void onDone(),
+  failed({ effects, onFailed }, _, described) {
+    effects.checkArguments(described ?? '');
+    onFailed(described);
+    return undefined;
+  },
+};
 
 /** Calls a host function, as the glue asks for it. Whatever the call is, it ends in a reply or in none, never in an error. */
 export function callHost(caller: HostCaller | undefined, call: string): string | undefined {
@@ -67,9 +57,13 @@ export function callHost(caller: HostCaller | undefined, call: string): string |
     caller.effects.checkArguments(head);
     const [name, run, args] = JSON.parse(head) as Partial<HostCallHead>;
     if (run !== caller.run) throw new TypeError(hasEnded);
-    const hostFunction = hostFunctions.get(name);
-    if (hostFunction === undefined) throw new TypeError('There is no such call.');
-    return hostFunction(caller, Array.isArray(args) ? args : [], call.slice(headLength + 1) || undefined);
+    if (name === undefined || !Object.hasOwn(hostFunctions, name))
+      throw new TypeError('There is no such call.');
+    return hostFunctions[name]?.(
+      caller,
+      Array.isArray(args) ? args : [],
+      call.slice(headLength + 1) || undefined,
+    );
   } catch (error) {
     const kind = error instanceof RangeError ? 'RangeError' : 'TypeError';
     const msg = error instanceof Error ? error.message : '';
