@@ -9,7 +9,7 @@ export const glueFile = 'fleetpost:glue';
 export type Host = (call: string) => string | undefined;
 
 // Arrays, as the engine needs twice the time for objects.
-export type HostCallHead = [name: string, run: number, args?: unknown[]];
+export type HostCallHead = [name: string, run: number, args: unknown[]];
 export type HostReply =
   | ['value', value: unknown]
   /** The value comes later, by `settle`. */
@@ -43,28 +43,29 @@ export function glue(host: Host): Glue {
   let current = 0;
   let refusal: unknown = create(null);
 
-  const call = (name: string, run: number, args?: unknown[], body = ''): HostReply | undefined => {
-    const answer = host(`["${name}",${run}${args === undefined ? '' : `,${stringify(args)}`}]\n${body}`);
+  // What is not JSON, a function say, must not be taken for nothing.
+  const json = (value: unknown): string => stringify(value) ?? 'null';
+  // Each of `args` is JSON text by itself, as the action may have given all arrays a `toJSON`.
+  const call = (name: string, run: number, args = '', body = ''): HostReply | undefined => {
+    const answer = host(`["${name}",${run},[${args}]]\n${body}`);
     if (answer === undefined) return undefined;
     const reply = parse(answer) as HostReply;
     if (reply[0] !== 'refused') return reply;
     refusal = reply[1] === 'TypeError' ? new TE(reply[2]) : new RE(reply[2]);
     throw refusal;
   };
-  const tell = (name: string, run: number, args: unknown[], body?: string): Promise<void> => {
+  const tell = (name: string, run: number, args: string, body?: string): Promise<void> => {
     call(name, run, args, body);
     return new P((resolve) => resolve());
   };
   const ask = (name: string, run: number, key: unknown): Promise<unknown> => {
-    const reply = call(name, run, [key]);
+    const reply = call(name, run, json(key));
     return new P((resolve, reject) => {
       if (reply?.[0] === 'pending') waiting[reply[1]] = { resolve, reject };
       else resolve(reply?.[1]);
     });
   };
-  // A payload that is not JSON, a function say, must not be taken for no payload.
-  const payloadOf = (payload: unknown) =>
-    payload === undefined ? undefined : (stringify(payload) ?? 'null');
+  const payloadOf = (payload: unknown) => (payload === undefined ? undefined : json(payload));
   const shown = (value: unknown): string => {
     try {
       if (typeof value === 'string') return value;
@@ -79,19 +80,19 @@ export function glue(host: Host): Glue {
     for (let at = 0; at < values.length && line.length < 2_000; at += 1) {
       line += (at === 0 ? '' : ' ') + apply(slice, shown(values[at]), [0, 2_000]);
     }
-    call('log', run, [line]);
+    call('log', run, json(line));
   };
   const fleetOf = (run: number) =>
     freeze({
       send: (to: unknown, name: unknown, payload: unknown, options: unknown) =>
-        tell('send', run, [to, name, options], payloadOf(payload)),
+        tell('send', run, `${json(to)},${json(name)},${json(options)}`, payloadOf(payload)),
       sendToTag: (tag: unknown, name: unknown, payload: unknown, options: unknown) =>
-        tell('sendToTag', run, [tag, name, options], payloadOf(payload)),
+        tell('sendToTag', run, `${json(tag)},${json(name)},${json(options)}`, payloadOf(payload)),
       device: (id: unknown) => ask('device', run, id),
       state: freeze({
         get: async (key: unknown) => (await ask('state', run, key)) ?? undefined,
-        set: (key: unknown, value: unknown) => tell('set', run, [key], stringify(value)),
-        delete: (key: unknown) => tell('delete', run, [key]),
+        set: (key: unknown, value: unknown) => tell('set', run, json(key), stringify(value)),
+        delete: (key: unknown) => tell('delete', run, json(key)),
       }),
       log: (...values: unknown[]) => log(run, values),
     });
@@ -132,7 +133,7 @@ export function glue(host: Host): Glue {
           await action(record, fleet);
           call('done', run);
         } catch (error) {
-          call('failed', run, undefined, describe(error));
+          call('failed', run, '', describe(error));
         }
       };
       settle();
