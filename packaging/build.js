@@ -14,9 +14,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { buildConsole } from './build-console.js';
-import { buildDevice } from './build-device.js';
-import { buildServer } from './build-server.js';
 import { compressFiles } from './compress.js';
 
 process.chdir(new URL('..', import.meta.url).pathname);
@@ -57,7 +54,24 @@ function put(file) {
   renameSync(join(compiled, file), join(target, file));
 }
 
+/** Imports them here: where dist/ is built, `npm ci --omit=dev` is enough, which leaves out what they need. */
+async function loadBuilders() {
+  try {
+    const { buildConsole } = await import('./build-console.js');
+    const { buildDevice } = await import('./build-device.js');
+    const { buildServer } = await import('./build-server.js');
+    return { buildConsole, buildDevice, buildServer };
+  } catch (error) {
+    if (!error.message.startsWith('Cannot find package')) throw error;
+    console.error(
+      'dist/ is not built from these sources, and what builds it is not installed: run npm ci --include=dev and then npm prune --omit=dev, or install a package, which has dist/ in it.',
+    );
+    process.exit(1);
+  }
+}
+
 async function buildAll() {
+  const { buildConsole, buildDevice, buildServer } = await loadBuilders();
   const console = join(compiled, 'console');
   await Promise.all([buildServer(compiled), buildDevice(compiled), buildConsole(console)]);
   chmodSync(join(compiled, 'main.js'), 0o755);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds what is installed, into build/: the npm package, a tar.gz and a .deb that carry their own Node and modules.
+# Builds what is installed, into build/: the npm package, which has dist/ as it was built, and from it a tar.gz and a .deb
+# that carry their own Node and modules.
 # Needs dpkg-deb. Node 22 is what they carry: it has a uWebSockets.js binary for glibc 2.38 (Debian 13) and one for
 # older ones (Debian 12), while Node 24 has only the first.
 set -euo pipefail
@@ -32,9 +33,6 @@ cp packaging/fleetpost{,-backup}.service packaging/fleetpost-backup.timer packag
 modules=$tree/lib/node_modules/fleetpost/node_modules
 find "$modules" -regextype egrep -regex '.*/node_modules/(@[^/]+/)?[^/]+/(tests?|benchmarks?|docs|examples?|integration|scripts|dependencies|\.[^/]*)' \
   -not -path '*/.bin' -not -name .package-lock.json -prune -exec rm -r {} +
-# What builds, and what the console is built from: both are there as they were built.
-rm -r "$modules"/{esbuild,@esbuild,rollup,@rollup,preact,@preact,uplot,@codemirror,@lezer,@marijn,crelt,style-mod,w3c-keyname}
-rm -f "$modules"/.bin/{esbuild,rollup}
 find "$modules" \( -name '*.musl.node' -o -name '*.html' -o -name '.*' -type f \) -delete
 find "$tree" -type f -exec chmod 644 {} + -o -type d -exec chmod 755 {} +
 chmod 755 "$tree/bin/fleetpost" "$tree/lib/node"

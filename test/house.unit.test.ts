@@ -100,9 +100,18 @@ const filesMax = 15;
 const fileLinesMax = 400;
 const functionLinesMax = 70;
 
+const { dependencies, devDependencies } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as Record<'dependencies' | 'devDependencies', Record<string, string>>;
+
+/** Calls that load a module, or find the file of one. */
+const loaders = /^(import(\.meta\.resolve)?|(createRequire\(import\.meta\.url\)|require)(\.resolve)?)$/;
+
 interface Import {
   from: string;
   target: string;
+  /** Name of the package, of one that is not ours. */
+  library: string | undefined;
   typeOnly: boolean;
 }
 
@@ -120,14 +129,14 @@ const sources: Source[] = names.map((name) => {
     if (specifier === undefined || !ts.isStringLiteral(specifier)) return;
     const isOurs = specifier.text.startsWith('.');
     const target = isOurs ? relative(source, resolve(source, dirname(name), specifier.text)) : specifier.text;
-    imports.push({ from: name, target, typeOnly });
+    const library = /^(?!\.|node:|fleetpost:)(@[^/]+\/)?[^/]+/.exec(specifier.text)?.[0];
+    imports.push({ from: name, target, library, typeOnly });
   };
   const visit = (node: ts.Node): void => {
     if (ts.isImportDeclaration(node))
       add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword);
     if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, node.isTypeOnly);
-    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
-      add(node.arguments[0], false);
+    if (ts.isCallExpression(node) && loaders.test(node.expression.getText())) add(node.arguments[0], false);
     ts.forEachChild(node, visit);
   };
   visit(tree);
@@ -175,6 +184,17 @@ it('a library that belongs to some parts is imported by no other', () => {
     return owners !== undefined && !owners.some((one) => isWithin(from, one)) && !typeOnly;
   });
   expect(broken).toEqual([]);
+});
+
+it('the dependencies are what the server loads: what builds it, or the console, and types are devDependencies', () => {
+  const loaded = imports.filter(({ from, typeOnly }) => !isWithin(from, 'console') && !typeOnly);
+  const libraries = new Set(loaded.flatMap(({ library }) => library ?? []));
+  expect([...libraries].sort()).toEqual(Object.keys(dependencies).sort());
+});
+
+it('a library that is imported is declared, also where another brings it along', () => {
+  const declared = { ...dependencies, ...devDependencies };
+  expect(imports.filter(({ library }) => library !== undefined && !(library in declared))).toEqual([]);
 });
 
 /** Expects no way from a name back to itself. */

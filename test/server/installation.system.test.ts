@@ -1,7 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { explainMissing, glibc } from '../../src/device-api/uws/uws-installation.ts';
@@ -9,13 +19,15 @@ import { folderOnDisk } from '../harness/temporary-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const minutesMs = 300_000;
-/** A checkout of its own with what an operator installs. */
+/** A checkout of its own, with what the container is built from. */
 const checkout = folderOnDisk();
+/** Folder that has the npm package and nothing else. */
+const installed = folderOnDisk();
 /** Folder of Node itself, which the registry has as a package. */
 const nodes = folderOnDisk();
 const versions = ['16.20.2', '18.20.8', '22.23.3', '24.21.0', '26.10.0'];
 afterAll(() => {
-  for (const folder of [checkout, nodes]) rmSync(folder, { recursive: true });
+  for (const folder of [checkout, installed, nodes]) rmSync(folder, { recursive: true });
 });
 
 interface Result {
@@ -37,6 +49,18 @@ async function run(file: string, args: readonly string[], cwd = checkout): Promi
   return { status, output };
 }
 
+/** @throws AssertionError with what it printed, unless it ends with 0. */
+async function runWell(file: string, args: readonly string[], cwd = checkout): Promise<void> {
+  const { status, output } = await run(file, args, cwd);
+  expect(status, output).toBe(0);
+}
+
+function expectNoBuilders(folder: string): void {
+  const isThere = (name: string): boolean => existsSync(join(folder, 'node_modules', name));
+  expect(isThere('fastify')).toBe(true);
+  expect(['esbuild', 'preact', '@codemirror/view', '@types/node', 'vitest'].filter(isThere)).toEqual([]);
+}
+
 /** `fleetpost serve` by that Node, on a folder that it never makes. */
 function serve(node: string): Promise<Result> {
   return run(node, ['dist/main.js', 'serve', '--data', 'never', '--listen', '127.0.0.1:0']);
@@ -47,28 +71,50 @@ function nodeOf(version: string): string {
 }
 
 beforeAll(async () => {
-  for (const name of [
-    '.npmrc',
-    'package.json',
-    'package-lock.json',
-    'tsconfig.json',
-    'src',
-    'clients',
-    'packaging',
-  ])
-    cpSync(join(root, name), join(checkout, name), { recursive: true });
+  const [build = ''] = readFileSync(join(root, 'packaging/container/Containerfile'), 'utf8').split(/^USER/m);
+  for (const [, paths = ''] of build.matchAll(/^COPY (?!--from)(.+) \S+$/gm)) {
+    for (const path of paths.split(' ')) {
+      const name = path.replace(/\/\*\.js$/, '');
+      cpSync(join(root, name), join(checkout, name), { recursive: true });
+    }
+  }
   const aliases = versions.map((version) => `node-${version}@npm:node@${version}`);
-  const installed = await run('npm', ['install', '--no-save', '--prefix', nodes, ...aliases], nodes);
-  expect(installed, installed.output).toMatchObject({ status: 0 });
+  await runWell('npm', ['install', '--no-save', '--prefix', nodes, ...aliases], nodes);
 }, minutesMs);
 
 it(
-  'npm ci --omit=dev installs and builds all that the server needs',
+  'npm ci --omit=dev on a clone says in a sentence that it cannot build',
   async () => {
     const { status, output } = await run('npm', ['ci', '--omit=dev']);
-    expect(status, output).toBe(0);
-    expect(readdirSync(join(checkout, 'node_modules'))).not.toContain('vitest');
-    expect(await run(process.execPath, ['dist/main.js', 'config'])).toMatchObject({ status: 0 });
+    expect(status).not.toBe(0);
+    expect(output).toMatch(
+      /^dist\/ is not built from these sources, and what builds it is not installed: run .+\.$/m,
+    );
+    expect(output).not.toMatch(/^ +at /m);
+  },
+  minutesMs,
+);
+
+it(
+  'the npm package brings dist/ along, and installs nothing that builds',
+  async () => {
+    await runWell('npm', ['ci']);
+    await runWell('npm', ['pack', '--pack-destination', installed]);
+    const [file = ''] = readdirSync(installed);
+    await runWell('npm', ['install', '--omit=dev', `./${file}`], installed);
+    expectNoBuilders(installed);
+    const program = join(installed, 'node_modules/.bin/fleetpost');
+    const args = ['serve', '--json', '--data', 'data', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
+    const server = spawn(program, args, { cwd: installed, stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      const [report] = await once(createInterface(server.stdout), 'line');
+      const { admin_url } = JSON.parse(report);
+      expect(await fetch(`${admin_url}/console/`)).toMatchObject({ status: 200 });
+      expect(await fetch(`${admin_url}/readyz`)).toMatchObject({ status: 200 });
+    } finally {
+      server.kill();
+      await once(server, 'close');
+    }
   },
   minutesMs,
 );
@@ -109,6 +155,17 @@ it(
     expect(readdirSync(file('threads'))).not.toContain('gone.js');
     expect(statSync(file('chunks/supervisor.js')).ino).toBe(before);
     expect(readdirSync(checkout).filter((name) => name.startsWith('dist'))).toEqual(['dist']);
+  },
+  minutesMs,
+);
+
+it(
+  'a clone that is built needs nothing of what builds',
+  async () => {
+    await runWell('npm', ['prune', '--omit=dev']);
+    expectNoBuilders(checkout);
+    await runWell(process.execPath, ['dist/main.js', 'config']);
+    await runWell('npm', ['ci', '--omit=dev']);
   },
   minutesMs,
 );
