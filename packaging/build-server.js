@@ -48,7 +48,9 @@ export async function buildServer(folder) {
 }
 
 async function buildSources(folder) {
-  // Rollup leaves a module's constants what they are: the hot path may pay for variables.
+  // By Rollup, which names a chunk for what is in it: a server that runs finds it after a build, too. esbuild names chunks
+  // by digests, of which two changed files of src/core change half. It also makes variables of a module's constants:
+  // a heartbeat costs 1.02 times as much (106 interleaved pairs, 95 %: 1.00 to 1.04).
   const bundle = await rollup({
     input: Object.fromEntries(entries.map((entry) => [entry, resolve('src', `${entry}.ts`)])),
     external: (name) => !/^[./]/.test(name),
