@@ -36,8 +36,8 @@ interface Result {
 }
 
 async function run(file: string, args: readonly string[], cwd = checkout): Promise<Result> {
-  // The prefix that `npm run` passes to its children is not true of npm in another folder.
-  const { npm_config_local_prefix: _, ...env } = process.env;
+  // What `npm run` passes to its children, of this folder and its .npmrc, is not true of npm in another one.
+  const { npm_config_local_prefix: _prefix, npm_config_engine_strict: _strict, ...env } = process.env;
   const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
