@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { Command } from 'commander';
-import { describe, expect, it } from 'vitest';
+import type { Command, CommanderError } from 'commander';
+import { describe, expect, it, vi } from 'vitest';
 import { alerts } from '../src/cli/commands/server/prometheus-alerts.ts';
 import { runErrorCode } from '../src/contract/action-run.ts';
 import { anyDestination } from '../src/contract/destination-text.ts';
@@ -173,6 +173,13 @@ describe('pages', () => {
 describe('commands', () => {
   const program = createWholeProgram();
 
+  /** Lets each command take its words and leave it at that. */
+  function doNothing(command: Command): void {
+    command.configureOutput({ writeOut: () => {}, outputError: () => {} });
+    command.action(() => {});
+    for (const child of command.commands) doNothing(child);
+  }
+
   /** Finds the fault in the words after `fleetpost`. */
   function faultOf(words: readonly string[]): string | undefined {
     let command: Command = program;
@@ -189,34 +196,46 @@ describe('commands', () => {
     return unknown === undefined ? undefined : `${command.name()} has no ${unknown}`;
   }
 
+  const word = String.raw`(?:'[^']*'|"[^"]*"|[^\s'"|&;()<>#])+`;
+  const call = new RegExp(
+    String.raw`(?:^[ \t]*(?:\$ )?|[|;&({][ \t]*|\b[A-Z_]+=\S+[ \t]+)(?:fleetpost|node dist/main\.js)((?:[ \t]+${word})+)`,
+    'gm',
+  );
+
   /** The words of each call of `fleetpost` in a script, up to the end of its command. */
   function callsIn(script: string): string[][] {
-    const lines = script
+    const text = script
       .replaceAll('\\\n', ' ')
       .replace(/\b(sudo -u|podman exec|docker exec|exec) fleetpost\b/g, ';')
-      .split('\n')
-      .map((line) => line.replace(/(^|\s)# .*$/, ''));
-    const calls = lines.flatMap((line) => [
-      ...line.matchAll(
-        /(?:^\s*(?:\$ )?|[|;&({]\s*|\b[A-Z_]+=\S+\s+)(?:fleetpost|node dist\/main\.js) ([^|&;)#>]*)/g,
-      ),
-    ]);
-    return calls.map(([, words = '']) =>
-      words
-        .replace(/'[^']*'|"[^"]*"/g, 'TEXT')
-        .trim()
-        .split(/\s+/),
-    );
+      .replace(/(^|\s)# .*$/gm, '');
+    const calls = [...text.matchAll(call)].map(([, words = '']) => words.match(new RegExp(word, 'g')) ?? []);
+    return calls.map((words) => words.map((one) => one.replace(/'([^']*)'|"([^"]*)"/g, '$1$2')));
   }
 
-  it('each that a block names exists, with its options', () => {
-    const faults = pages.flatMap(({ path, blocks }) =>
-      blocks
-        .filter(({ language }) => ['sh', 'console'].includes(language))
-        .flatMap(({ text }) => callsIn(text).flatMap((words) => faultOf(words) ?? []))
-        .map((fault) => `${path}: ${fault}`),
-    );
+  it('each that a block shows is one that the program takes: its options, their values, its arguments', async () => {
+    vi.stubEnv('FLEETPOST_FLEET', 'GARDEN01');
+    const trial = createWholeProgram();
+    doNothing(trial);
+    const faults: string[] = [];
+    let count = 0;
+    for (const { path, blocks } of pages) {
+      const scripts = blocks.filter(({ language }) => ['sh', 'console'].includes(language));
+      // All that a function hands on, which is none.
+      const calls = scripts.flatMap(({ text }) => callsIn(text)).filter(([first]) => first !== '$@');
+      count += calls.length;
+      for (const words of calls) {
+        const parsed = trial.parseAsync(words, { from: 'user' });
+        const code = await parsed.then(
+          () => '',
+          (error: CommanderError) => error.code,
+        );
+        const isFault = !['', 'commander.helpDisplayed', 'commander.version'].includes(code);
+        if (isFault) faults.push(`${path}: ${words.join(' ')}: ${code}`);
+      }
+    }
+    vi.unstubAllEnvs();
     expect(faults).toEqual([]);
+    expect(count).toBeGreaterThan(140);
   });
 
   it('each that a sentence names exists, with its options', () => {
