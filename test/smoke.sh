@@ -123,8 +123,9 @@ try_page() {
 try_start
 node dist/main.js certificate create --host fleet.lan --out "$work/certificates" >/dev/null
 pin=$(node -p '
-  const key = new crypto.X509Certificate(fs.readFileSync(process.argv[1])).publicKey;
-  crypto.hash("sha256", key.export({ type: "spki", format: "der" }), "base64")' "$work/certificates/server.pem")
+  const { hash, X509Certificate } = require("node:crypto");
+  const { publicKey } = new X509Certificate(require("node:fs").readFileSync(process.argv[1]));
+  hash("sha256", publicKey.export({ type: "spki", format: "der" }), "base64")' "$work/certificates/server.pem")
 for page in README.md $(grep -rl '^```sh$' docs clients | sort); do
   case "$page" in
     README.md) try_page "$page" '201 Created' '"seconds":30' acked stop ;;
