@@ -1,11 +1,13 @@
 import type { Result, Skipped } from './result.ts';
 
+/** Sizes of fleets and loads: 'short' is for whether a benchmark runs, not for its figures; 'full' is what the goals name. */
+export type Size = 'short' | 'usual' | 'full';
+
 export interface BenchmarkOptions {
   rounds: number;
   /** Duration of each round of each subject. */
   seconds: number;
-  /** The sizes that the goals name, of fleets above all: they take minutes to load. */
-  full: boolean;
+  size: Size;
   /** Uses many actions at once in place of one. */
   many: boolean;
   /** A line of progress: what runs now. */

@@ -2,7 +2,7 @@ import type { Benchmark } from './benchmark.ts';
 import { micro } from './micro/index.ts';
 import { actions } from './workloads/actions.ts';
 import { broadcast } from './workloads/broadcast.ts';
-import { besideNginx } from './workloads/closed-loop.ts';
+import { requestBenchmark } from './workloads/closed-loop.ts';
 import { consoleTasks } from './workloads/console.ts';
 import { consoleLive } from './workloads/console-live.ts';
 import { devicePages } from './workloads/device-pages.ts';
@@ -29,7 +29,7 @@ import { shards } from './workloads/shards.ts';
 
 /** Everything that can be measured, in the order of the report. */
 export const benchmarks: readonly Benchmark[] = [
-  ...[heartbeat, datapoint, datapointWithKey, message, headNext, getNext].map(besideNginx),
+  ...[heartbeat, datapoint, datapointWithKey, message, headNext, getNext].map(requestBenchmark),
   ack,
   cycle,
   peers,

@@ -34,6 +34,13 @@ function medians(rounds: readonly Figures[]): Figures {
   );
 }
 
+/** A round that does not count, for code to be compiled: a server needs up to three times the CPU before. */
+export async function warmUp(lanes: readonly Lane[], { size, progress }: BenchmarkOptions): Promise<void> {
+  if (size === 'short') return;
+  progress('warming up');
+  for (const lane of lanes) await lane.measure();
+}
+
 /**
  * Each round measures every lane once, in turn, so that whatever slows the machine down for a while slows
  * all of them: a ratio is taken within each round, and the median over the rounds is what counts.

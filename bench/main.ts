@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Benchmark } from './benchmark.ts';
 import { benchmarks } from './benchmarks.ts';
 import { dataFilesystem, describeMachine } from './machine.ts';
@@ -14,6 +14,7 @@ interface Flags {
   seconds: number;
   out: string;
   data?: string;
+  short: boolean;
   full: boolean;
   many: boolean;
   list: boolean;
@@ -24,12 +25,23 @@ function wholeNumber(text: string): number {
   throw new InvalidArgumentError('It must be a whole number from 1.');
 }
 
+const line = new ProgressLine();
+
 const program = new Command('npm run bench --')
   .description('Measures Fleetpost beside what others would use.')
   .argument('[names...]', 'benchmarks to run; all of them when none is named')
   .option('--rounds <n>', 'rounds, of which the median counts', wholeNumber, 5)
   .option('--seconds <n>', 'length of each measurement', wholeNumber, 3)
-  .option('--full', 'with the largest fleets, which take minutes to load', false)
+  .addOption(
+    new Option('--short', 'one round of a second, small fleets: whether it runs, not its figures')
+      .default(false)
+      .implies({ rounds: 1, seconds: 1 }),
+  )
+  .addOption(
+    new Option('--full', 'with the largest fleets, which take minutes to load')
+      .default(false)
+      .conflicts('short'),
+  )
   .option('--many', 'of actions: 8, 16 and 64 of them in use at once', false)
   .option('--out <dir>', 'where the report goes', 'bench-report')
   .option('--data <dir>', 'where data goes while it is measured: a disk, for fsync to be real')
@@ -84,11 +96,10 @@ async function run(names: readonly string[], flags: Flags): Promise<void> {
 /** A benchmark that fails is told of among the skipped, and ends the process with 1 when the others are done. */
 async function runOne(
   { name, missing, run }: Benchmark,
-  { rounds, seconds, full, many }: Flags,
+  { rounds, seconds, short, full, many }: Flags,
   results: Result[],
   skipped: Skipped[],
 ): Promise<void> {
-  const line = new ProgressLine();
   const skip = (subject: string, reason: string): void => {
     skipped.push({ benchmark: name, subject, reason });
   };
@@ -101,7 +112,7 @@ async function runOne(
     const measured = await run({
       rounds,
       seconds,
-      full,
+      size: short ? 'short' : full ? 'full' : 'usual',
       many,
       progress: (text) => line.show(`${name}: ${text}`),
       skip: ({ subject, reason }) => skip(subject, reason),
@@ -117,5 +128,11 @@ async function runOne(
   }
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    line.clear();
+    console.error(`Stopped by ${signal} at: ${line.last}.`);
+    process.exit(130);
+  });
+}
 await program.parseAsync();

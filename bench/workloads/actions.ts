@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { pathOf } from '../../src/cli/admin-client.ts';
 import type { Benchmark, BenchmarkOptions } from '../benchmark.ts';
-import { interleave, type Lane } from '../interleave.ts';
+import { interleave, type Lane, warmUp } from '../interleave.ts';
 import { announced, percentilesOf } from '../load/announcements.ts';
 import { MessageFlow } from '../load/message-flow.ts';
 import { openLoop } from '../load/open-loop.ts';
@@ -52,8 +52,7 @@ export const actions: Benchmark = {
       lanes.push(await capacityLane(two, 2, sender, options.seconds));
       const other = await BenchAction.put(one, { name: 'answer', source: answering });
       lanes.push(await capacityLane(one, 1, other, options.seconds));
-      options.progress('warming up');
-      for (const lane of lanes) await lane.measure();
+      await warmUp(lanes, options);
       const results = await interleave(lanes, options);
       return [...results, ...(await eventLatencies(two, sender, options))];
     } finally {

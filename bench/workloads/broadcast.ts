@@ -2,18 +2,16 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Benchmark } from '../benchmark.ts';
-import { interleave, type Lane } from '../interleave.ts';
+import { interleave, type Lane, warmUp } from '../interleave.ts';
 import { openLoop } from '../load/open-loop.ts';
 import { requestText, writeRequests } from '../load/requests.ts';
 import type { Figures } from '../result.ts';
-import { fleetId } from '../servers/devices.ts';
+import { fleetId, largeFleet } from '../servers/devices.ts';
 import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
 import { removeFolder } from '../servers/temporary-folder.ts';
 import { heartbeat, payload } from './device-requests.ts';
 
 const shards = availableParallelism();
-const largeFleet = 100_000;
-const largestFleet = 1_000_000;
 const connections = 16;
 const ratePerSecond = 500;
 const askMs = 100;
@@ -32,7 +30,7 @@ export const broadcast: Benchmark = {
     'A broadcast to every device of a fleet, from the request to its end, and heartbeats at a constant rate, of devices ' +
     'drawn from all of it, without one and while one is sent. Ratios are of the p99.',
   async run(options) {
-    const devices = options.full ? largestFleet : largeFleet;
+    const devices = largeFleet[options.size];
     options.progress(`making ${devices.toLocaleString('en-GB')} devices`);
     await using server = await Fleetpost.start({ shards, devices });
     const conditions = { shards, devices };
@@ -55,8 +53,7 @@ export const broadcast: Benchmark = {
       conditions: { ...conditions, payloadBytes: payload.length, durability: fleetpost.durability },
       measure: () => wholeBroadcast(server, devices),
     };
-    options.progress('warming up');
-    await alone.measure();
+    await warmUp([alone], options);
     // Awaited here, or the server would be gone.
     return await interleave([alone, beside, whole], options);
   },

@@ -1,20 +1,14 @@
-import type { Benchmark } from '../benchmark.ts';
+import type { Benchmark, BenchmarkOptions } from '../benchmark.ts';
 import { interleave, type Lane } from '../interleave.ts';
 import { closedLoop, missingWrk } from '../load/wrk.ts';
-import { fleetpost } from '../servers/fleetpost.ts';
 import { nginx } from '../servers/nginx.ts';
 import { withServers } from '../servers/started.ts';
 import type { Workload } from './device-requests.ts';
-import { aim, conditionsOf, devices, type Target } from './target.ts';
+import { aim, besideNginx, conditionsOf, devices, type Target } from './target.ts';
 
-export const connectionCounts = [64, 256];
-
-const wanted = [
-  { subject: nginx, shards: 1 },
-  { subject: fleetpost, shards: 1 },
-  { subject: nginx, shards: 2 },
-  { subject: fleetpost, shards: 2 },
-];
+export function connectionCounts({ size }: BenchmarkOptions): readonly number[] {
+  return size === 'short' ? [64] : [64, 256];
+}
 
 export function closedLoopLane(
   target: Target,
@@ -33,16 +27,16 @@ export function closedLoopLane(
 }
 
 /** Beside nginx, which answers the same number of requests without looking at them. */
-export function besideNginx(workload: Workload): Benchmark {
+export function requestBenchmark(workload: Workload): Benchmark {
   return {
     name: workload.name,
     about: workload.about,
     missing: missingWrk,
     run: (options) =>
-      withServers(wanted, devices, options, async (started) => {
+      withServers(besideNginx(options), devices, options, async (started) => {
         const targets = await Promise.all(started.map((each) => aim(workload, each)));
         const lanes: Lane[] = [];
-        for (const connections of connectionCounts) {
+        for (const connections of connectionCounts(options)) {
           for (const target of targets) {
             const floor = lanes.find(
               ({ subject, conditions }) =>

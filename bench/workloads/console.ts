@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { launchBrowser } from '../../test/harness/browser.ts';
-import type { Benchmark, BenchmarkOptions } from '../benchmark.ts';
+import type { Benchmark, BenchmarkOptions, Size } from '../benchmark.ts';
 import { nowDrawn, searchTasks, stuckTasks, type Task } from '../console/search-tasks.ts';
 import { ConsoleTab, type Drawing, type FirstDrawing, missingBrowser } from '../console/tab.ts';
 import { percentilesOf } from '../load/announcements.ts';
@@ -12,6 +12,7 @@ import { requestText, writeRequests } from '../load/requests.ts';
 import { StreamHolders } from '../load/stream-holders.ts';
 import { median } from '../median.ts';
 import type { Conditions, Figures, Result } from '../result.ts';
+import { largeFleet } from '../servers/devices.ts';
 import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
 import { importNamed, type NamedDevice } from '../servers/named-devices.ts';
 import { removeFolder } from '../servers/temporary-folder.ts';
@@ -19,9 +20,7 @@ import { heartbeat, payload } from './device-requests.ts';
 
 const shards = availableParallelism();
 const smallFleet = 1_000;
-const largeFleet = 100_000;
-const largestFleet = 1_000_000;
-const samplesPerRound = 10;
+const samplesPerRound: Readonly<Record<Size, number>> = { short: 1, usual: 10, full: 10 };
 const stuckSeconds = 5;
 /** Longer than it takes: who has called when the fleet is made is active to the end. */
 const activeSeconds = 86_400;
@@ -37,7 +36,7 @@ type Row = Omit<Result, 'benchmark'>;
 export const consoleTasks: Benchmark = {
   name: 'console',
   about:
-    `The console in a browser, ${samplesPerRound} times a round each: from the HTML of a page that nothing is cached of to ` +
+    `The console in a browser, ${samplesPerRound.usual} times a round each: from the HTML of a page that nothing is cached of to ` +
     'its first paint and to Now with its data, and from the press of a key or a button until the result is drawn.',
   missing: missingBrowser,
   async run(options) {
@@ -46,7 +45,7 @@ export const consoleTasks: Benchmark = {
     await using large = await Fleetpost.start({ shards, devices: 0, config });
     await using browser = await launchBrowser();
     await fill(small, smallFleet, options);
-    const ofLarge = await fill(large, options.full ? largestFleet : largeFleet, options);
+    const ofLarge = await fill(large, largeFleet[options.size], options);
     using _streams = await openStreams(large, ofLarge);
     return [
       ...(await firstDrawings(browser, small, smallFleet, options)),
@@ -125,15 +124,16 @@ async function firstDrawings(
   browser: Browser,
   server: Fleetpost,
   devices: number,
-  { rounds, progress }: BenchmarkOptions,
+  { rounds, size, progress }: BenchmarkOptions,
 ): Promise<Row[]> {
   const drawings: FirstDrawing[] = [];
+  const loads = rounds * samplesPerRound[size];
   // The first one is of code that is not compiled yet.
-  for (let load = 0; load <= rounds * samplesPerRound; load += 1) {
+  for (let load = 0; load <= loads; load += 1) {
     await using tab = await ConsoleTab.open(browser, server, nowDrawn);
     const drawing = await tab.firstDrawing();
     if (load > 0) drawings.push(drawing);
-    progress(`first drawing, ${load} of ${rounds * samplesPerRound}: ${textOf(figuresOfDrawings(drawings))}`);
+    progress(`first drawing, ${load} of ${loads}: ${textOf(figuresOfDrawings(drawings))}`);
   }
   const conditions = { shards, devices };
   const painted = figuresOf(drawings.map(({ paintedMilliseconds }) => paintedMilliseconds));
@@ -168,14 +168,14 @@ async function runTasks(
   tasks: readonly Task[],
   tab: ConsoleTab,
   conditions: Conditions,
-  { rounds, progress }: BenchmarkOptions,
+  { rounds, size, progress }: BenchmarkOptions,
 ): Promise<Row[]> {
   const measured = new Map<Task, Drawing[]>(tasks.map((task) => [task, []]));
   progress('warming up');
   for (const task of tasks) await task.run(tab);
   for (let round = 1; round <= rounds; round += 1) {
     for (const [task, drawings] of measured) {
-      const samples = samplesPerRound * (task.times ?? 1);
+      const samples = samplesPerRound[size] * (task.times ?? 1);
       for (let sample = 0; sample < samples; sample += 1) drawings.push(await task.run(tab));
       progress(`round ${round} of ${rounds}, ${task.workload}: ${textOf(figuresOfDrawings(drawings))}`);
     }

@@ -1,16 +1,14 @@
 import { availableParallelism } from 'node:os';
 import type { Benchmark } from '../benchmark.ts';
-import { interleave, type Lane } from '../interleave.ts';
+import { interleave, type Lane, warmUp } from '../interleave.ts';
 import { percentilesOf } from '../load/announcements.ts';
 import type { Figures } from '../result.ts';
-import { fleetId } from '../servers/devices.ts';
+import { fleetId, largeFleet } from '../servers/devices.ts';
 import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
 import { importNamed } from '../servers/named-devices.ts';
 
 const shards = availableParallelism();
 const smallFleet = 1_000;
-const largeFleet = 100_000;
-const largestFleet = 1_000_000;
 const pageDevices = 100;
 /** One device of so many has the tag. */
 const taggedEvery = 10;
@@ -52,7 +50,7 @@ export const devicePages: Benchmark = {
     await using small = await Fleetpost.start({ shards, devices: 0 });
     await using large = await Fleetpost.start({ shards, devices: 0 });
     const ofSmall = await fill(small, smallFleet, options.progress);
-    const ofLarge = await fill(large, options.full ? largestFleet : largeFleet, options.progress);
+    const ofLarge = await fill(large, largeFleet[options.size], options.progress);
     const lanes = lists.flatMap((list) => {
       const own = lane(list, ofSmall, options.seconds);
       const name = `${smallFleet.toLocaleString('en-GB')} devices`;
@@ -64,8 +62,7 @@ export const devicePages: Benchmark = {
         },
       ];
     });
-    options.progress('warming up');
-    for (const one of lanes) await one.measure();
+    await warmUp(lanes, options);
     // Awaited here, or the servers would be gone.
     return await interleave(lanes, options);
   },

@@ -2,12 +2,12 @@ import type { Postgres } from '../../test/harness/postgres.ts';
 import type { Benchmark } from '../benchmark.ts';
 import type { OperationName } from '../engines/loops.ts';
 import { EngineNode } from '../engines/node.ts';
-import { interleave, type Lane } from '../interleave.ts';
+import { interleave, type Lane, warmUp } from '../interleave.ts';
 import type { Figures } from '../result.ts';
 import { cpuMicroseconds } from '../servers/cpu-time.ts';
 import { missingPostgres, startPostgres } from '../servers/postgres.ts';
 
-const callerCounts = [64, 256];
+const callerCounts = { short: [64], usual: [64, 256], full: [64, 256] };
 const workloads: readonly { operation: OperationName; workload: string }[] = [
   { operation: 'heartbeat', workload: 'heartbeat check' },
   { operation: 'ingest', workload: 'datapoint with its key' },
@@ -27,11 +27,12 @@ export const engines: Benchmark = {
     'All is durable when it is answered. CPU is that of the nodes, which make the load, and of all processes of the database.',
   missing: missingPostgres,
   async run(options) {
+    const counts = callerCounts[options.size];
     await using database = await startPostgres();
     const started: EngineNode[] = [];
     const start = async (url?: string): Promise<EngineNode> => {
       options.progress('starting a node');
-      const node = await EngineNode.start({ devices: Math.max(...callerCounts), ...(url && { url }) });
+      const node = await EngineNode.start({ devices: Math.max(...counts), ...(url && { url }) });
       started.push(node);
       return node;
     };
@@ -45,7 +46,7 @@ export const engines: Benchmark = {
         { name: 'PostgreSQL', nodes: [one, two], database },
       ];
       const lanes = workloads.flatMap(({ operation, workload }) =>
-        callerCounts.flatMap((callers) =>
+        counts.flatMap((callers) =>
           subjects.map(
             (subject): Lane => ({
               workload,
@@ -56,8 +57,7 @@ export const engines: Benchmark = {
           ),
         ),
       );
-      options.progress('warming up');
-      for (const lane of lanes) await lane.measure();
+      await warmUp(lanes, options);
       return await interleave(lanes, options);
     } finally {
       for (const node of started) await node.stop();

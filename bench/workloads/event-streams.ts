@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import type { Benchmark, BenchmarkOptions } from '../benchmark.ts';
+import type { Benchmark, BenchmarkOptions, Size } from '../benchmark.ts';
 import { percentilesOf, sendAndAwait } from '../load/announcements.ts';
 import { requestText } from '../load/requests.ts';
 import { StreamHolders } from '../load/stream-holders.ts';
@@ -11,7 +11,7 @@ import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
 import { residentBytes } from '../servers/resident-memory.ts';
 import { seeEveryDevice } from './see-every-device.ts';
 
-const streamsWanted = 15_000;
+const streamsWanted: Readonly<Record<Size, number>> = { short: 1_000, usual: 15_000, full: 15_000 };
 /** Descriptors of a server that are none of its streams. */
 const descriptorsSpared = 500;
 const ratePerSecond = 1_000;
@@ -33,10 +33,11 @@ export const eventStreams: Benchmark = {
     'a request each at a constant rate: the time from when a mail was due to be queued until its event was read.',
   missing: missingWrk,
   run(options) {
-    const streams = Math.min(streamsWanted, descriptorsMax() - descriptorsSpared);
-    if (streams < streamsWanted) {
-      const needed = streamsWanted + descriptorsSpared;
-      const reason = `only ${streams} of ${streamsWanted} streams: the limit of open files is too low (ulimit -Hn ${needed} raises it).`;
+    const wanted = streamsWanted[options.size];
+    const streams = Math.min(wanted, descriptorsMax() - descriptorsSpared);
+    if (streams < wanted) {
+      const needed = wanted + descriptorsSpared;
+      const reason = `only ${streams} of ${wanted} streams: the limit of open files is too low (ulimit -Hn ${needed} raises it).`;
       options.skip({ subject: fleetpost.name, reason });
     }
     return measure(streams, options);

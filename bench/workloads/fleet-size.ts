@@ -7,6 +7,7 @@ import { statusOf } from '../load/answer.ts';
 import { requestText, writeRequests } from '../load/requests.ts';
 import { closedLoop, missingWrk } from '../load/wrk.ts';
 import type { Conditions } from '../result.ts';
+import { largeFleet } from '../servers/devices.ts';
 import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
 import { loadMail } from '../servers/mail-loader.ts';
 import { removeFolder } from '../servers/temporary-folder.ts';
@@ -14,8 +15,6 @@ import { datapoint, getNext, heartbeat, payload, type Workload } from './device-
 import { seeEveryDevice } from './see-every-device.ts';
 
 const smallFleet = 1_000;
-const largeFleet = 100_000;
-const largestFleet = 1_000_000;
 const mailsPerDevice = 10;
 const connections = 64;
 const shards = availableParallelism();
@@ -33,7 +32,7 @@ export const fleetSize: Benchmark = {
   missing: missingWrk,
   async run(options) {
     await using small = await startLoaded(smallFleet, options);
-    await using large = await startLoaded(options.full ? largestFleet : largeFleet, options);
+    await using large = await startLoaded(largeFleet[options.size], options);
     const requests: Lane[] = [];
     for (const workload of [heartbeat, getNext]) {
       const own = requestLane(workload, small, options.seconds);

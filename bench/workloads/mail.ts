@@ -1,11 +1,11 @@
 import { dirname } from 'node:path';
 import { createHistogram } from 'node:perf_hooks';
-import type { Benchmark } from '../benchmark.ts';
-import { interleave, type Lane } from '../interleave.ts';
+import type { Benchmark, BenchmarkOptions, Size } from '../benchmark.ts';
+import { interleave, type Lane, warmUp } from '../interleave.ts';
 import { type DeviceRequest, requestText, writeRequests } from '../load/requests.ts';
 import { closedLoop, missingWrk } from '../load/wrk.ts';
 import type { Conditions, Figures } from '../result.ts';
-import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
+import { Fleetpost } from '../servers/fleetpost.ts';
 import { enqueuesAtOnce } from '../servers/mail-queue.ts';
 import { nginx } from '../servers/nginx.ts';
 import { cpuFigures, serverTimes } from '../servers/server-times.ts';
@@ -13,7 +13,7 @@ import { type Started, withServers } from '../servers/started.ts';
 import type { MailServer, RunningServer } from '../servers/subject.ts';
 import { removeFolder } from '../servers/temporary-folder.ts';
 import { getNext, payload, payloadBytes } from './device-requests.ts';
-import { devices } from './target.ts';
+import { besideNginx, devices } from './target.ts';
 
 /** Requests that devices make for every mail, one after the other. */
 export interface MailWorkload {
@@ -24,7 +24,7 @@ export interface MailWorkload {
 
 const connections = 64;
 /** A round is over when the mail is: queueing it takes longer than working through it. */
-const mailsPerSecond = 6_000;
+const mailsPerSecond: Readonly<Record<Size, number>> = { short: devices, usual: 6_000, full: 6_000 };
 /** Short, for every mail can be used once: a round that is thrown away warms the server up. */
 const warmUpSeconds = 0.2;
 /** After the last of the mail; its answer has the same status. */
@@ -35,13 +35,6 @@ export const acknowledge = (mailId: string): DeviceRequest => ({
   method: 'PUT',
   path: `/v1/mailbox/ack/${mailId}`,
 });
-
-const wanted = [
-  { subject: nginx, shards: 1 },
-  { subject: fleetpost, shards: 1 },
-  { subject: nginx, shards: 2 },
-  { subject: fleetpost, shards: 2 },
-];
 
 /** Queues mail for all devices in turn, through the admin API; answers its ids in that order. */
 export async function enqueue(
@@ -109,7 +102,7 @@ function nginxLane(workload: MailWorkload, started: Started, seconds: number): L
 function fleetpostLanes(
   workload: MailWorkload,
   started: Started & { server: Fleetpost },
-  seconds: number,
+  { seconds, size }: BenchmarkOptions,
 ): [Lane, Lane] {
   const { server, subject, shards } = started;
   const conditions: Conditions = {
@@ -125,7 +118,7 @@ function fleetpostLanes(
     subject: subject.name,
     conditions: { ...conditions, connections: enqueuesAtOnce },
     async measure() {
-      const queued = await enqueue(server, mailsPerSecond * seconds);
+      const queued = await enqueue(server, mailsPerSecond[size] * seconds);
       ids = queued.ids;
       return queued.figures;
     },
@@ -153,13 +146,13 @@ function mailBenchmark(workload: MailWorkload): Benchmark {
     about: workload.about,
     missing: missingWrk,
     run: (options) =>
-      withServers(wanted, devices, options, async (started) => {
+      withServers(besideNginx(options), devices, options, async (started) => {
         const lanes: Lane[] = [];
         let floor: Lane | undefined;
         for (const one of started) {
           const { server } = one;
           if (server instanceof Fleetpost) {
-            const [queue, work] = fleetpostLanes(workload, { ...one, server }, options.seconds);
+            const [queue, work] = fleetpostLanes(workload, { ...one, server }, options);
             if (floor) work.compareWith = { lane: floor, name: nginx.name };
             lanes.push(queue, work);
           } else {
@@ -167,8 +160,7 @@ function mailBenchmark(workload: MailWorkload): Benchmark {
             lanes.push(floor);
           }
         }
-        options.progress('warming up');
-        for (const lane of lanes) await lane.measure();
+        await warmUp(lanes, options);
         return interleave(lanes, options);
       }),
   };

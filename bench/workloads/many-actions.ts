@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { BenchmarkOptions } from '../benchmark.ts';
-import { interleave, type Lane } from '../interleave.ts';
+import { interleave, type Lane, warmUp } from '../interleave.ts';
 import { MessageFlow } from '../load/message-flow.ts';
 import type { Result } from '../result.ts';
 import { answering, BenchAction } from '../servers/actions.ts';
@@ -30,8 +30,7 @@ export async function manyActions(options: BenchmarkOptions): Promise<Omit<Resul
     const lanes: Lane[] = [];
     for (const count of counts)
       lanes.push(laneOf(server, actions.slice(0, count), options.seconds, lanes[0]));
-    options.progress('warming up');
-    for (const lane of lanes) await lane.measure();
+    await warmUp(lanes, options);
     return await interleave(lanes, options);
   } finally {
     await server.stop();

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
-import type { Benchmark } from '../benchmark.ts';
+import type { Benchmark, Size } from '../benchmark.ts';
 import { interleave, type Lane } from '../interleave.ts';
 import { closedLoopByNode, openLoop } from '../load/open-loop.ts';
 import { requestText, writeRequests } from '../load/requests.ts';
@@ -8,7 +8,11 @@ import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
 import { removeFolder } from '../servers/temporary-folder.ts';
 import { datapoint, getNext, heartbeat, payload, payloadBytes } from './device-requests.ts';
 
-const fleets = [1_000, 10_000, 30_000, 100_000];
+const fleets: Readonly<Record<Size, readonly number[]>> = {
+  short: [1_000, 10_000],
+  usual: [1_000, 10_000, 30_000, 100_000],
+  full: [1_000, 10_000, 30_000, 100_000],
+};
 const shards = availableParallelism();
 const connections = 256;
 const heartbeatSeconds = 60;
@@ -61,7 +65,7 @@ export const mixedFleet: Benchmark = {
     const servers: Fleetpost[] = [];
     let rateMax = Number.POSITIVE_INFINITY;
     try {
-      for (const devices of fleets) {
+      for (const devices of fleets[options.size]) {
         const fleet = `${devices.toLocaleString('en-GB')} devices`;
         const ratePerSecond = rateOf(devices);
         if (ratePerSecond > rateMax) {
@@ -75,7 +79,7 @@ export const mixedFleet: Benchmark = {
         options.progress(`${fleet}: looking for the highest rate`);
         rateMax = await halfOfHighestRate(server, options.seconds);
       }
-      const seconds = Math.max(options.seconds, secondsMin);
+      const seconds = options.size === 'short' ? options.seconds : Math.max(options.seconds, secondsMin);
       const lanes = servers.map((server) => laneOf(server, seconds));
       return await interleave(lanes, options);
     } finally {

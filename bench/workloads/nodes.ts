@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import type { Benchmark, BenchmarkOptions } from '../benchmark.ts';
+import type { Benchmark, BenchmarkOptions, Size } from '../benchmark.ts';
 import { interleave, type Lane } from '../interleave.ts';
 import { forgetFirst, percentilesOf, sendAndAwait } from '../load/announcements.ts';
 import { onEveryNode } from '../load/every-node.ts';
@@ -27,17 +27,17 @@ const headAndAck: MailWorkload = {
 };
 const mailConnections = 64;
 /** A round is over when its mail is: all of its devices have the same number. */
-const mailsPerSecond = 3_000;
+const mailsPerSecond: Readonly<Record<Size, number>> = { short: devices, usual: 3_000, full: 3_000 };
 /** Warm-up of the generator alone: the server is warm already. */
 const mailWarmUpSeconds = 0.1;
 /**
  * Requests to each node before anything is measured: until its code is compiled it needs twice the CPU, and of two
- * nodes each gets half of what one gets.
+ * nodes each gets half of what one gets. In the short form nothing is warmed up.
  */
 const warmUpRequests = 20_000;
 const warmUpMails = 15 * devices;
 /** Event streams, one a device, and mail for them: so little that nothing waits for anything else. */
-const streams = 1_000;
+const streams: Readonly<Record<Size, number>> = { short: 100, usual: 1_000, full: 1_000 };
 const ratePerSecond = 100;
 const streamWarmUpSeconds = 2;
 /** For what ends by number: whatever lasts longer is an error. */
@@ -58,27 +58,33 @@ const nodesOf = ({ server }: StartedHere): number => server.nodes?.length ?? 1;
 
 const requestLanes =
   (workload: Workload): LanesOf =>
-  async (started, { seconds }) => {
+  async (started, options) => {
     const { server, subject } = started;
+    const counts = connectionCounts(options);
     const target = await aim(workload, started);
     const load = { requests: target.requests, statuses: [target.status] };
     const nodes = nodesOf(started);
     const warmUp = {
       requestsCount: nodes * warmUpRequests,
-      connections: Math.max(...connectionCounts),
+      connections: Math.max(...counts),
       warmUpSeconds: 0,
     };
-    await closedLoopByNode(server, { ...load, ...warmUp, seconds: secondsMax });
-    return connectionCounts.map((connections) => ({
+    if (options.size !== 'short') {
+      await closedLoopByNode(server, { ...load, ...warmUp, seconds: secondsMax });
+    }
+    return counts.map((connections) => ({
       workload: workload.name,
       subject: subject.name,
       conditions: { ...conditionsOf(target), nodes, connections, loop: 'closed' },
-      measure: () => onEveryNode(server, () => closedLoopByNode(server, { ...load, connections, seconds })),
+      measure: () =>
+        onEveryNode(server, () =>
+          closedLoopByNode(server, { ...load, connections, seconds: options.seconds }),
+        ),
     }));
   };
 
 /** The mail of each round is queued in a lane of its own, just before. */
-const mailLanes: LanesOf = async (started, { seconds }) => {
+const mailLanes: LanesOf = async (started, { seconds, size }) => {
   const { server, subject, shards } = started;
   const nodes = nodesOf(started);
   const conditions: Conditions = {
@@ -112,14 +118,16 @@ const mailLanes: LanesOf = async (started, { seconds }) => {
     removeFolder(dirname(requests.file));
     return perMail(figures, headAndAck);
   };
-  await queue(nodes * warmUpMails);
-  await work();
+  if (size !== 'short') {
+    await queue(nodes * warmUpMails);
+    await work();
+  }
   return [
     {
       workload: 'enqueue',
       subject: subject.name,
       conditions: { ...conditions, connections: enqueuesAtOnce },
-      measure: () => queue(mailsPerSecond * seconds),
+      measure: () => queue(mailsPerSecond[size] * seconds),
     },
     {
       workload: headAndAck.name,
@@ -131,11 +139,11 @@ const mailLanes: LanesOf = async (started, { seconds }) => {
 };
 
 /** Streams are on the first node, and mail is queued on the last: what a notification between nodes takes is in it. */
-const announcementLanes: LanesOf = async (started, { seconds }) => {
+const announcementLanes: LanesOf = async (started, { seconds, size }) => {
   const { server, subject, shards } = started;
   const sender = server instanceof FleetpostNodes ? server.nodes.at(-1) : server;
   if (!(sender instanceof Fleetpost)) return [];
-  const listening = server.devices.slice(0, streams);
+  const listening = server.devices.slice(0, streams[size]);
   const requests = listening.map((device) => requestText(device, { method: 'GET', path: '/v1/events' }));
   const payload = Buffer.from('{"seconds":30}');
   const announce = async (duration: number): Promise<Figures> => {
@@ -145,7 +153,7 @@ const announcementLanes: LanesOf = async (started, { seconds }) => {
       await sendAndAwait(sender, listening, holders, { ratePerSecond, payload, seconds: duration }),
     );
   };
-  await announce(streamWarmUpSeconds);
+  if (size !== 'short') await announce(streamWarmUpSeconds);
   return [
     {
       workload: 'mail, from queue to event',
@@ -154,7 +162,7 @@ const announcementLanes: LanesOf = async (started, { seconds }) => {
         shards,
         nodes: nodesOf(started),
         devices,
-        streams,
+        streams: listening.length,
         ratePerSecond,
         durability: subject.durability,
         loop: 'open',

@@ -1,5 +1,5 @@
 import type { Benchmark } from '../benchmark.ts';
-import { interleave, type Lane } from '../interleave.ts';
+import { interleave, type Lane, warmUp } from '../interleave.ts';
 import { missingWrk } from '../load/wrk.ts';
 import { bareUws } from '../servers/bare-uws.ts';
 import { fastifyPostgres } from '../servers/fastify/postgres.ts';
@@ -31,7 +31,7 @@ export const peers: Benchmark = {
       const lanes: Lane[] = [];
       for (const workload of [heartbeat, datapoint]) {
         const targets = await Promise.all(started.map((each) => aim(workload, each)));
-        for (const connections of connectionCounts) {
+        for (const connections of connectionCounts(options)) {
           const [own, ...others] = targets.map((target) =>
             closedLoopLane(target, connections, options.seconds),
           );
@@ -40,9 +40,8 @@ export const peers: Benchmark = {
           lanes.push(own, ...others.map((lane) => ({ ...lane, compareWith })));
         }
       }
-      // A server needs up to three times the CPU until its code is compiled; the slowest gets the fewest requests.
-      options.progress('warming up');
-      for (const lane of lanes) await lane.measure();
+      // The slowest gets the fewest requests, and needs it most.
+      await warmUp(lanes, options);
       return interleave(lanes, options);
     }),
 };

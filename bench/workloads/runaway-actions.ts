@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Benchmark } from '../benchmark.ts';
-import { interleave, type Lane } from '../interleave.ts';
+import { interleave, type Lane, warmUp } from '../interleave.ts';
 import { announced, percentilesOf } from '../load/announcements.ts';
 import { MessageFlow } from '../load/message-flow.ts';
 import { openLoop } from '../load/open-loop.ts';
@@ -82,8 +82,10 @@ export const runawayActions: Benchmark = {
         lanes.push({ ...laneOf(probe, `beside ${name}`, beside), compareWith });
       }
     }
-    options.progress('warming up');
-    for (const lane of lanes) if (lane.subject === 'alone') await lane.measure();
+    await warmUp(
+      lanes.filter(({ subject }) => subject === 'alone'),
+      options,
+    );
     // Awaited here, or the server would be gone.
     return await interleave(lanes, options);
   },

@@ -1,4 +1,4 @@
-import type { Benchmark } from '../benchmark.ts';
+import type { Benchmark, Size } from '../benchmark.ts';
 import { interleave, type Lane } from '../interleave.ts';
 import { closedLoop, missingWrk } from '../load/wrk.ts';
 import { fleetpost } from '../servers/fleetpost.ts';
@@ -7,7 +7,11 @@ import { closedLoopLane } from './closed-loop.ts';
 import { datapoint } from './device-requests.ts';
 import { aim, devices } from './target.ts';
 
-const shardCounts = [1, 2, 4, 8];
+const shardCounts: Readonly<Record<Size, readonly number[]>> = {
+  short: [1, 2],
+  usual: [1, 2, 4, 8],
+  full: [1, 2, 4, 8],
+};
 /** Enough that a batch finds company even among eight shards. */
 const connections = 256;
 const warmUpSecondsPerShard = 2;
@@ -18,7 +22,7 @@ export const shards: Benchmark = {
   missing: missingWrk,
   run: (options) =>
     withServers(
-      shardCounts.map((shards) => ({ subject: fleetpost, shards })),
+      shardCounts[options.size].map((shards) => ({ subject: fleetpost, shards })),
       devices,
       options,
       async (started) => {

@@ -1,11 +1,20 @@
+import type { BenchmarkOptions } from '../benchmark.ts';
 import { type Requests, requestText, writeRequests } from '../load/requests.ts';
 import type { Conditions } from '../result.ts';
-import { Fleetpost } from '../servers/fleetpost.ts';
+import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
+import { nginx } from '../servers/nginx.ts';
 import type { Started } from '../servers/started.ts';
+import type { Subject } from '../servers/subject.ts';
 import { payload, type Workload } from './device-requests.ts';
 
 /** How many devices take turns. */
 export const devices = 1_000;
+
+/** nginx, with as many processes as Fleetpost has workers, and Fleetpost after it. */
+export function besideNginx({ size }: BenchmarkOptions): { subject: Subject; shards: number }[] {
+  const shardCounts = size === 'short' ? [1] : [1, 2];
+  return shardCounts.flatMap((shards) => [nginx, fleetpost].map((subject) => ({ subject, shards })));
+}
 
 /** A workload ready to be sent to a server. */
 export interface Target extends Started {
