@@ -16,7 +16,7 @@ import { Journal } from '../storage/tables/journal.ts';
 import type { TableStore } from '../storage/tables/table-store.ts';
 import type { StoreLayout } from './parts/store-parts.ts';
 
-/** Tools may read the main thread's environments while they are in use. */
+/** For the main thread and the snapshots it holds for a backup, with room to spare. */
 const readersMax = 32;
 
 /** Tables of what operators declare; each belongs to the part that reads it. */

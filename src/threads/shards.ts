@@ -20,7 +20,7 @@ import { RemoteShardWriter } from './relay/remote-shard-writer.ts';
 import { allocateWriteRelay } from './relay/ring.ts';
 import { allocateHeartbeats } from './watchdog.ts';
 
-/** LMDB reader slots beyond one per thread, for tools that read a folder in use. */
+/** LMDB reader slots beyond one per thread, for snapshots that are held, as for a backup. */
 const spareReaders = 32;
 
 export function allocateCounters(shards: number): SharedCounters {

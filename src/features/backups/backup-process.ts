@@ -1,4 +1,5 @@
 import '../../core/private-process.ts';
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { setPriority } from 'node:os';
 import { type BackupSource, takeBackup } from '../../storage/lmdb/environment/backup.ts';
@@ -14,9 +15,18 @@ export interface BackupTask {
   keep?: { id: string; count: number };
 }
 
-export type BackupMessage =
+/** End of a backup. */
+export type BackupEnd =
   | { type: 'done'; bytes: number; removed: number; reason?: string }
   | { type: 'failed'; reason: string };
+
+export type BackupMessage =
+  | BackupEnd
+  /** Asks for a hold of an environment's snapshot, which the server answers with any message. */
+  | { type: 'hold'; folder: string }
+  | { type: 'release' }
+  /** A copy was damaged, and is made again. */
+  | { type: 'damaged'; folder: string; reason: string };
 
 const leastPriority = 19;
 
@@ -24,9 +34,17 @@ function report(message: BackupMessage): void {
   process.send?.(message);
 }
 
+/** Has the server hold a snapshot while this process copies it. */
+async function hold(folder: string): Promise<() => void> {
+  report({ type: 'hold', folder });
+  await once(process, 'message');
+  return () => report({ type: 'release' });
+}
+
 async function run({ source, target, isTimed, keep }: BackupTask): Promise<void> {
   setPriority(leastPriority);
-  const { files } = await takeBackup(source, target).catch(async (error: Error) => {
+  const onDamaged = (folder: string, reason: string): void => report({ type: 'damaged', folder, reason });
+  const { files } = await takeBackup(source, target, hold, onDamaged).catch(async (error: Error) => {
     // A disk that is full stays full else, and the next backup fails by this one.
     if (isTimed) await rm(target, { recursive: true, force: true });
     throw error;
@@ -45,5 +63,5 @@ process.once('message', (task: BackupTask) => {
     .catch((error: Error) => report({ type: 'failed', reason: error.message }))
     .finally(() => process.disconnect());
 });
-// The server has exited: a copy under way pins pages of a shard that the next server would like to reuse.
+// The server has exited, and holds no snapshot any more: the next one reuses the pages that are copied.
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));

@@ -1,16 +1,18 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { ApiError } from '../../core/errors.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { StorageConfig } from '../../storage/config.ts';
 import { type BackupSource, foldersOf, makeEmptyFolder } from '../../storage/lmdb/environment/backup.ts';
+import { holdSnapshot } from '../../storage/lmdb/environment/copy-environment.ts';
 import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { recordsFile } from '../../storage/lmdb/environment/database-file.ts';
 import { writeDurable } from '../../storage/lmdb/environment/durable.ts';
 import { backupName } from '../../storage/lmdb/environment/older-backups.ts';
 import { realPathOf, unfitFor } from './backup-place.ts';
-import type { BackupMessage, BackupTask } from './backup-process.ts';
+import type { BackupEnd, BackupMessage, BackupTask } from './backup-process.ts';
 import type { BackupConfig } from './config.ts';
 import type { Backup, BackupRequest, Backups } from './service.ts';
 
@@ -37,7 +39,7 @@ export class NoBackups implements Backups {
 
   last(): undefined {}
 
-  close(): void {}
+  async close(): Promise<void> {}
 }
 
 /** Takes backups of a running server, one at a time, each in a process of its own. */
@@ -51,6 +53,10 @@ export class BackupRunner implements Backups {
   #backup: Backup | undefined;
   #completedAtMs: number;
   #process: ChildProcess | undefined;
+  /** Settles when the last process is gone, with all that it needed. */
+  #ended: Promise<void> | undefined;
+  /** Releases the snapshot that is being copied. */
+  #release: (() => Promise<void>) | undefined;
 
   constructor(
     { id, path, shardFolders, registryFolder, lastBackupFile }: DataFolder,
@@ -110,8 +116,9 @@ export class BackupRunner implements Backups {
   }
 
   /** Aborts a backup under way. It has no backup.json, so it is never taken for a complete one. */
-  close(): void {
+  async close(): Promise<void> {
     this.#process?.kill('SIGKILL');
+    await this.#ended;
   }
 
   /** Returns the folder's real path. @throws ApiError unusable_folder. */
@@ -131,23 +138,50 @@ export class BackupRunner implements Backups {
   }
 
   #run(task: BackupTask): void {
-    let ended: BackupMessage = { type: 'failed', reason: 'its process was stopped' };
+    let ended: BackupEnd = { type: 'failed', reason: 'its process was stopped' };
     const child = fork(new URL('./backup-process.js', import.meta.url), { stdio: ['ignore', 2, 2, 'ipc'] });
     this.#process = child;
-    child.on('message', (message: BackupMessage) => {
-      ended = message;
-    });
-    child.on('error', (error) => {
+    const fail = (error: Error): void => {
       ended = { type: 'failed', reason: error.message };
+      child.kill('SIGKILL');
+    };
+    child.on('message', (message: BackupMessage) => {
+      if (message.type === 'hold') this.#hold(child, message.folder).catch(fail);
+      else if (message.type === 'release') this.#releaseSnapshot().catch(fail);
+      else if (message.type === 'damaged') this.#logDamaged(message);
+      else ended = message;
     });
-    child.once('close', () => {
-      this.#process = undefined;
-      this.#end(ended);
-    });
+    child.on('error', fail);
+    this.#ended = once(child, 'close')
+      .catch(fail)
+      .then(() => this.#releaseSnapshot())
+      .catch(fail)
+      .then(() => {
+        this.#process = undefined;
+        this.#end(ended);
+      });
     child.send(task);
   }
 
-  #end(message: BackupMessage): void {
+  /** Lets the process copy an environment. It may not open the environment as this one has it: `copyEnvironment`. */
+  async #hold(child: ChildProcess, folder: string): Promise<void> {
+    await this.#releaseSnapshot();
+    if (child !== this.#process) return;
+    this.#release = holdSnapshot(folder);
+    child.send({ type: 'held' });
+  }
+
+  async #releaseSnapshot(): Promise<void> {
+    const release = this.#release;
+    this.#release = undefined;
+    await release?.();
+  }
+
+  #logDamaged({ folder, reason }: Extract<BackupMessage, { type: 'damaged' }>): void {
+    this.#log.warn({ folder, reason }, 'copy damaged; copying again');
+  }
+
+  #end(message: BackupEnd): void {
     if (this.#backup === undefined) return;
     const ended = { ...this.#backup, endedAtMs: Date.now() };
     if (message.type === 'done') {

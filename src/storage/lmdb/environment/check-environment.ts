@@ -28,6 +28,17 @@ export function checkEnvironment(folder: string): void {
   }
 }
 
+/** Reads every page in use of a closed environment, blocking its thread meanwhile. @throws Damage */
+export function checkPages(folder: string): void {
+  const file = new DatabaseFile(folder);
+  try {
+    file.checkFreePages(refuse);
+    for (const table of file.tables().values()) for (const _ of table.entries(refuse));
+  } finally {
+    file.close();
+  }
+}
+
 function refuse(damage: Damage): never {
   throw damage;
 }
