@@ -8,7 +8,7 @@ export const forwarderKeys = {
   ),
   forwardHosts: text(
     '',
-    'Hosts that forwarders may send to, separated by commas. `*.example.com` allows every name below it. Empty: any host but link-local addresses (169.254.0.0/16, fe80::/10, fd00:ec2::/32), also by name.',
+    'Hosts that forwarders may send to, separated by commas. `*.example.com` allows every name below it. Empty: any host but link-local addresses (169.254.0.0/16, fe80::/10, fd00:ec2::/32), also by name or as IPv4 in IPv6, and those that may hide one (64:ff9b:1::/48, 2001::/32).',
   ),
   forwardBytesMax: integer(
     { default: 67_108_864, minimum: 1_048_576, maximum: 4_294_967_296 },

@@ -42,6 +42,16 @@ it('link-local addresses are no hosts that anybody may send to, however they are
     'http://[::ffff:a9fe:a9fe]/',
     'http://[::169.254.169.254]/',
     'http://[64:ff9b::169.254.169.254]/',
+    'http://[64:ff9b:1::169.254.169.254]/',
+    'http://[64:ff9b:1:a9fe:a9:fe00::]/',
+    'http://[64:ff9b:1:a9:fea9:fe::]/',
+    'http://[64:ff9b:1:2:a9:fea9:fe00:0]/',
+    'http://[64:ff9b:1:2:3:4:a9fe:a9fe]/',
+    'http://[2002:a9fe:a9fe::]/',
+    'http://[2002:a9fe:a9fe::1]/',
+    'http://[2001:0:102:304::5601:5601]/',
+    'http://[2001:0:a9fe:a9fe::1]/',
+    'http://[::ffff:0:169.254.169.254]/',
     'http://[fe80::1]/',
     'http://[febf::1]/',
     'http://[fd00:ec2::254]/',
@@ -49,7 +59,19 @@ it('link-local addresses are no hosts that anybody may send to, however they are
   ];
   for (const url of urls) expect(isHostAllowed(new URL(url).hostname, ''), url).toBe(false);
   expect(isHostAllowed('169.254.169.254', 'a.example, 169.254.169.254')).toBe(true);
-  const others = ['169.253.0.1', '10.0.0.1', '127.0.0.1', '[::1]', '[fd00:ec3::1]', '[fec0::1]', 'a.example'];
+  const others = [
+    '169.253.0.1',
+    '10.0.0.1',
+    '127.0.0.1',
+    '[::1]',
+    '[fd00:ec3::1]',
+    '[fec0::1]',
+    'a.example',
+    '[2002:a00:1::1]',
+    '[64:ff9b::a00:1]',
+    '[2001:1::1]',
+    '[2001:db8::a9fe:a9fe]',
+  ];
   for (const host of others) expect(isHostAllowed(host, ''), host).toBe(true);
   expect([isLinkLocal('fe80::1%eth0'), isLinkLocal('::1'), isLinkLocal('localhost')]).toEqual([
     true,

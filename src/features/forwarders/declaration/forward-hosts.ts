@@ -1,15 +1,18 @@
 import { BlockList, isIP } from 'node:net';
 
-/**
- * Link-local addresses: clouds serve credentials there to any client on the machine. The last two are IPv4 in IPv6:
- * NAT64, and the deprecated IPv4-compatible form.
- */
+/** Link-local addresses: clouds serve credentials there to any client on the machine. */
 const linkLocal = new BlockList();
 linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
 linkLocal.addSubnet('fe80::', 10, 'ipv6');
 linkLocal.addSubnet('fd00:ec2::', 32, 'ipv6');
-linkLocal.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6');
+// The same in IPv6: IPv4-compatible, IPv4-translated, NAT64 and 6to4.
 linkLocal.addSubnet('::a9fe:0', 112, 'ipv6');
+linkLocal.addSubnet('::ffff:0:a9fe:0', 112, 'ipv6');
+linkLocal.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6');
+linkLocal.addSubnet('2002:a9fe::', 32, 'ipv6');
+// All of local NAT64, where only its network knows which bits are the IPv4 address, and of Teredo, which hides it.
+linkLocal.addSubnet('64:ff9b:1::', 48, 'ipv6');
+linkLocal.addSubnet('2001::', 32, 'ipv6');
 
 /** Checks an address with or without brackets; false for a name. */
 export function isLinkLocal(address: string): boolean {
