@@ -259,12 +259,45 @@ export class Batcher<I, O> {
 /** A value, or a promise of it where an engine must ask across the network. */
 export type Awaitable<T> = T | Promise<T>;
 
+/** Time in which connections alone are accepted: about as long as the work between two such times. */
+const acceptMsMax = 8;
+
+/**
+ * Connections that arrive on this thread. Node 20 and later accept one in each turn of the event loop, so that with work
+ * in every turn the last of a hundred that came at once would wait for a hundred pieces of it.
+ */
+class Arrivals {
+  #isNew = false;
+  #sinceMs: number | undefined;
+
+  /** Notes that a connection was accepted in this turn: the next one may be waiting. */
+  note(): void {
+    this.#isNew = true;
+    this.#sinceMs ??= performance.now();
+    // After the work that was put off to this turn.
+    setImmediate(() => {
+      this.#isNew = false;
+    });
+  }
+
+  /** True if work is to wait for the next turn. Has been false before it is true for longer than its time. */
+  goFirst(): boolean {
+    if (this.#isNew && this.#sinceMs !== undefined && performance.now() - this.#sinceMs < acceptMsMax)
+      return true;
+    this.#sinceMs = undefined;
+    return false;
+  }
+}
+
+export const arrivals = new Arrivals();
+
 /** Time per event loop turn for all users of a budget together: much else happens on their thread. */
 const turnMsMax = 4;
 
 /**
  * Lets all work of one kind on this thread share a few milliseconds of each event loop turn: pieces run one after
  * another, those of the owners that wait in turns, so that who has much to do holds up nobody by more than a piece.
+ * New connections go first.
  */
 export class EventLoopBudget {
   #sinceMs = Number.NEGATIVE_INFINITY;
@@ -294,7 +327,7 @@ export class EventLoopBudget {
       this.#isGoing = false;
       return;
     }
-    if (performance.now() - this.#sinceMs > turnMsMax) {
+    if (arrivals.goFirst() || performance.now() - this.#sinceMs > turnMsMax) {
       setImmediate(() => {
         this.#sinceMs = performance.now();
         this.#next();

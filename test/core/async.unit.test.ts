@@ -1,6 +1,8 @@
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as elapse } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import {
+  arrivals,
   Batcher,
   Condition,
   EventLoopBudget,
@@ -341,4 +343,57 @@ it('event loop budget: pieces share a turn, owners take turns, and none holds up
   // Each piece takes 3 of the 4 ms of a turn.
   expect(turns).toBeGreaterThanOrEqual(20);
   expect(done.lastIndexOf('modest')).toBeLessThan(6);
+});
+
+it('new connections are accepted before further work', async () => {
+  const budget = new EventLoopBudget();
+  let pieces = 0;
+  let isOver = false;
+  const work = async (owner: string): Promise<void> => {
+    while (!isOver) {
+      await budget.take(owner);
+      const untilMs = performance.now() + 3;
+      while (performance.now() < untilMs);
+      pieces += 1;
+    }
+  };
+  const connections = 100;
+  let accepted = 0;
+  let piecesMeanwhile = 0;
+  const server = createServer((socket) => {
+    arrivals.note();
+    accepted += 1;
+    if (accepted === 1) pieces = 0;
+    if (accepted === connections) {
+      piecesMeanwhile = pieces;
+      isOver = true;
+    }
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const working = [work('one'), work('other')];
+  for (let index = 0; index < connections; index += 1) connect(port, '127.0.0.1').on('error', () => {});
+  await Promise.all(working);
+  server.close();
+  // One connection a turn, with the work of 4 ms in each, would be 200 pieces.
+  expect(piecesMeanwhile).toBeLessThan(connections / 2);
+});
+
+it('who connects without end does not stop the work', async () => {
+  const budget = new EventLoopBudget();
+  let isOver = false;
+  const accept = (): void => {
+    arrivals.note();
+    if (!isOver) setImmediate(accept);
+  };
+  setImmediate(accept);
+  const begunMs = performance.now();
+  for (let piece = 0; piece < 10; piece += 1) {
+    await budget.take('one');
+    const untilMs = performance.now() + 5;
+    while (performance.now() < untilMs);
+  }
+  isOver = true;
+  expect(performance.now() - begunMs).toBeLessThan(10_000);
 });

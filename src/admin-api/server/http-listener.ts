@@ -9,6 +9,7 @@ import {
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
+import { arrivals } from '../../core/async.ts';
 import { type TlsFiles, tlsCiphers } from '../../core/config/tls.ts';
 import type { AdminApiConfig } from '../config.ts';
 
@@ -111,6 +112,7 @@ export class HttpListener {
   }
 
   #onConnection(socket: Socket): void {
+    arrivals.note();
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#sockets.size >= this.#limits.adminConnectionsMax) this.#server.closeIdleConnections();
