@@ -1,11 +1,7 @@
 import type { DeathReason, MailEnd } from './ended-mail.ts';
+import { deathReasons } from './mail-fields.ts';
 
-const deaths: ReadonlySet<MailEnd> = new Set<DeathReason>([
-  'rejected',
-  'expired',
-  'over_requeued',
-  'mailbox_full',
-]);
+const deaths: ReadonlySet<MailEnd> = new Set(deathReasons);
 
 /** True if a mail with this end becomes a dead letter (D16). Each end leaves a receipt (D17). */
 export function isDeath(end: MailEnd): end is DeathReason {

@@ -1,51 +1,31 @@
 import type { DeviceKey } from '../../core/identity.ts';
+import type { RecordOf } from '../fields.ts';
+import type { deathReasons, letterFields, mailEnds, receiptFields } from './mail-fields.ts';
 
-/** How a mail ended (D16, D17). */
-export type MailEnd =
-  | 'acked'
-  | 'rejected'
-  | 'expired'
-  | 'withdrawn'
-  | 'over_requeued'
-  /** A delayed mail whose mailbox was full when it was due. */
-  | 'mailbox_full';
-/** Ends that make the mail a dead letter. */
-export type DeathReason = Extract<MailEnd, 'rejected' | 'expired' | 'over_requeued' | 'mailbox_full'>;
+export type MailEnd = (typeof mailEnds)[number];
+export type DeathReason = (typeof deathReasons)[number];
 
 /** The state of a mail (D17). Times by the wall clock. */
-export interface Receipt {
+export interface Receipt extends Omit<RecordOf<typeof receiptFields>, 'state' | 'settledAtMs'> {
   device: DeviceKey;
   mailId: Buffer;
-  name: string;
   /** `delayed` until the mailbox accepts it, then `queued` until it ends. */
   state: 'delayed' | 'queued' | MailEnd;
   /** Only while delayed. */
   deliverAtMs: number | undefined;
-  queuedAtMs: number | undefined;
   /** Only while queued. */
   expiresAtMs: number | undefined;
-  fetchCount: number;
-  firstFetchedAtMs: number | undefined;
-  requeueCount: number;
   settledAtMs: number | undefined;
 }
 
-/** A mail that ended other than intended, without its payload. */
-export interface DeadLetter {
+export interface DeadLetterWithPayload extends RecordOf<typeof letterFields> {
   device: DeviceKey;
   mailId: Buffer;
-  name: string;
-  reason: DeathReason;
-  diedAtMs: number;
-  queuedAtMs: number | undefined;
-  fetchCount: number;
-  requeueCount: number;
   payloadBytes: number;
 }
 
-export interface DeadLetterWithPayload extends DeadLetter {
-  payload: Buffer;
-}
+/** A mail that ended other than intended, without its payload. */
+export type DeadLetter = Omit<DeadLetterWithPayload, 'payload'>;
 
 /** Filter for dead letters of a fleet; absent fields match all. Times by the wall clock, `toMs` exclusive. */
 export interface DeadLetterFilter {

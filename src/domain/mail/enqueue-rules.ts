@@ -1,4 +1,6 @@
-import type { Enqueue, Mail, MailOutcome, Replay } from './mail.ts';
+import { picked, type RecordOf } from '../fields.ts';
+import type { Enqueue, MailOutcome, Replay } from './mail.ts';
+import { sentFields } from './mail-fields.ts';
 
 /** Facts that decide whether a mail is accepted when it is sent. */
 export interface EnqueueFacts<Mailbox> {
@@ -53,9 +55,7 @@ export function expiryMs(acceptedAtMs: number, ttlSeconds: number): number {
 /** The new mail that a dead letter is replayed as (D16). */
 export function replayedMail(
   { device, ttlSeconds, mailboxMailsMax }: Replay,
-  { name, payload, requeuesMax }: Pick<Mail, 'name' | 'payload' | 'requeuesMax'>,
+  letter: RecordOf<typeof sentFields>,
 ): Enqueue {
-  const mail: Enqueue = { device, name, payload, ttlSeconds, mailboxMailsMax };
-  if (requeuesMax !== undefined) mail.requeuesMax = requeuesMax;
-  return mail;
+  return { ...picked(sentFields, letter), device, ttlSeconds, mailboxMailsMax };
 }

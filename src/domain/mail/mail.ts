@@ -1,21 +1,9 @@
 import type { DeviceKey } from '../../core/identity.ts';
+import type { RecordOf } from '../fields.ts';
 import type { KeyRefusal } from '../idempotency.ts';
+import type { delayedFields, mailFields, sentFields } from './mail-fields.ts';
 
-export interface Mail {
-  /** UUIDv7, 16 bytes. */
-  id: Buffer;
-  name: string;
-  /** The bytes as sent (D11); `{}` for mail without payload. */
-  payload: Buffer;
-  requeueCount: number;
-  /** One more requeue makes it a dead letter (D16); undefined: never. */
-  requeuesMax: number | undefined;
-  fetchCount: number;
-  /** This and `expiresAtMs`: by the wall clock if `mails` returns them; as stored in a `MailboxHead`. */
-  acceptedAtMs: number;
-  expiresAtMs: number;
-  firstFetchedAtMs: number | undefined;
-}
+export type Mail = RecordOf<typeof mailFields>;
 
 export interface MailboxHead {
   size: number;
@@ -23,16 +11,8 @@ export interface MailboxHead {
   mail: Mail | undefined;
 }
 
-/** A mail that waits for its delivery time, in no mailbox yet. */
-export interface DelayedMail {
-  id: Buffer;
-  name: string;
-  payload: Buffer;
-  /** Wall-clock time. */
-  deliverAtMs: number;
-  /** Counted from its delivery. */
-  ttlSeconds: number;
-}
+/** A mail that waits for its delivery time: by the wall clock. */
+export type DelayedMail = RecordOf<typeof delayedFields>;
 
 export type SettleVerb = 'ack' | 'reject' | 'requeue';
 
@@ -60,7 +40,8 @@ export interface SettleOutcome {
   mailboxSize: number;
 }
 
-export interface Enqueue {
+/** Absent fields of a mail are undefined. */
+export interface Enqueue extends Partial<Omit<RecordOf<typeof sentFields>, 'payload'>> {
   device: DeviceKey;
   name: string;
   /** Must not change until the call settles. */
@@ -68,10 +49,6 @@ export interface Enqueue {
   /** Counted from when the mailbox accepts it. Expired mail may be visible for some seconds more. */
   ttlSeconds: number;
   mailboxMailsMax: number;
-  /**
-   * Requeues allowed; one more makes it a dead letter. At most `mailRequeuesMax` of core/bounds.ts; absent: no limit.
-   */
-  requeuesMax?: number;
   /** Delivery time, by the wall clock; absent or past: now. */
   deliverAtMs?: number;
   /**

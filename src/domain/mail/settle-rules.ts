@@ -1,14 +1,12 @@
 import type { MailEnd } from './ended-mail.ts';
 import type { SettleOutcome, SettleVerb, Withdrawal } from './mail.ts';
+import { requeueCountMax } from './mail-fields.ts';
 
 const endOfVerb: Readonly<Record<SettleVerb, MailEnd>> = {
   ack: 'acked',
   reject: 'rejected',
   requeue: 'over_requeued',
 };
-
-/** Requeues counted of a mail, which may be requeued more often. */
-const requeueCountMax = 0xffff;
 
 /**
  * Result of a verb for a mail that is in the mailbox, at its head or not (D15): a requeued one goes to the tail

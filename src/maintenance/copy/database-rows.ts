@@ -80,7 +80,7 @@ export async function* rowsInDatabase(
     if (last === undefined) return;
     // Fetches the next rows while these are processed.
     asked = ask(keyOfRow(part, last));
-    yield rows;
+    yield part.table.read(rows);
   }
 }
 
@@ -97,17 +97,21 @@ export async function countInDatabase(session: Pick<Session, 'query'>, part: Par
 
 function selectOf({ table, where, columns }: Part, hasLast: boolean): string {
   const { key, columns: types } = table.shape;
-  const list = (of: (column: string, index: number) => string): string => key.map(of).join(', ');
-  const keys = list((column) => `t.${column}`);
+  const keys = key.map((name) => `t.${table.columnOf(name)}`).join(', ');
   const long = longColumns.find((column) => column in types && !key.includes(column));
   const conditions = [where ?? 'true'];
-  if (hasLast) conditions.push(`(${keys}) > (${list((column, index) => `$${index + 1}::${types[column]}`)})`);
-  const selected = table.columnNames.map((column) => `${columns?.[column] ?? `t.${column}`} AS ${column}`);
+  if (hasLast) {
+    conditions.push(
+      `(${keys}) > (${key.map((name, index) => `$${index + 1}::${types[name]?.type}`).join(', ')})`,
+    );
+  }
+  const selected = table.columnNames.map((name) => table.selected(name, columns?.[name]));
   const page = `FROM ${table.name} t WHERE ${conditions.join(' AND ')} ORDER BY ${keys} LIMIT ${batchRowsMax}`;
   if (long === undefined) return `SELECT ${selected.join(', ')} ${page}`;
+  const quoted = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');
   const bytes = `sum(length(t.${long})) OVER (ORDER BY ${keys})`;
   return `
-    SELECT ${table.columnNames.join(', ')} FROM (SELECT ${selected.join(', ')}, ${bytes} AS bytes ${page}) r
+    SELECT ${quoted(table.columnNames)} FROM (SELECT ${selected.join(', ')}, ${bytes} AS bytes ${page}) r
     WHERE bytes <= ${copyBatchBytesMax} OR bytes = length(${long})
-    ORDER BY ${list((column) => column)}`;
+    ORDER BY ${quoted(key)}`;
 }

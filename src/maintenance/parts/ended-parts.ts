@@ -1,12 +1,12 @@
 import { fleetIdOf } from '../../core/identity.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
-import { mailFetchesMax } from '../../domain/mail/fetch-rules.ts';
+import { picked, shifted } from '../../domain/fields.ts';
+import { letterFields, mailFetchesMax, receiptFields } from '../../domain/mail/mail-fields.ts';
 import { decodeDeadLetter, encodeDeadLetter, mailOf } from '../../storage/lmdb/layout/dead-letter-record.ts';
 import { deadDeviceAt, keyOfDeadLetter, keyOfReceipt, readDevice } from '../../storage/lmdb/layout/keys.ts';
 import { encodeMail } from '../../storage/lmdb/layout/mail-record.ts';
-import { decodeReceipt, encodeReceipt, withFetches } from '../../storage/lmdb/layout/receipt-record.ts';
+import { decodeStoredReceipt, encodeStoredReceipt } from '../../storage/lmdb/layout/receipt-record.ts';
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
-import { viewOf } from '../../storage/postgres/connection/bytes.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
 import type { Part, ShardSide } from './part.ts';
 
@@ -21,29 +21,14 @@ function receipts({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.ReceiptRow>
     table: rows.receipt,
     source: tables.receipts,
     rowsOf({ key, value }) {
-      const receipt = decodeReceipt(value);
-      const row: rows.ReceiptRow = {
-        device: readDevice(key, uuidBytesLength),
-        mail_id: Buffer.from(key.subarray(0, uuidBytesLength)),
-        // Receipts are only written for ended mail.
-        state: receipt.state as rows.ReceiptRow['state'],
-        name: receipt.name,
-        queued_at_ms: receipt.queuedAtMs === undefined ? null : receipt.queuedAtMs + jumpsMs,
-        fetch_count: receipt.fetchCount,
-        first_fetched_at_ms: receipt.firstFetchedAtMs ?? null,
-        requeue_count: receipt.requeueCount,
-        settled_at_ms: (receipt.settledAtMs ?? 0) + jumpsMs,
-      };
-      return [row];
+      const mailId = Buffer.from(key.subarray(0, uuidBytesLength));
+      const receipt = shifted(receiptFields, decodeStoredReceipt(value), jumpsMs);
+      return [{ device: readDevice(key, uuidBytesLength), mailId, ...receipt }];
     },
     write(written) {
       for (const row of written) {
-        const { device, mail_id, state, fetch_count, first_fetched_at_ms: firstMs } = row;
-        // Fetches are added afterwards: a receipt may count more of them than a mail can.
-        const mail = encodeEnded({ ...row, requeues_max: null, payload: nothing, fetch_count: 0 }, jumpsMs);
-        const receipt = encodeReceipt(mail, state, row.settled_at_ms - jumpsMs);
-        const fetched = withFetches(receipt, { count: fetch_count, firstMs: firstMs ?? 0 });
-        tables.receipts.putSync(keyOfReceipt(mail_id, device), fetched);
+        const receipt = encodeStoredReceipt(shifted(receiptFields, row, -jumpsMs));
+        tables.receipts.putSync(keyOfReceipt(row.mailId, row.device), receipt);
       }
     },
   };
@@ -53,56 +38,21 @@ function deadLetters({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.DeadLett
   return {
     name: 'dead letters',
     table: rows.deadLetter,
-    columns: { fetch_count: `least(t.fetch_count, ${mailFetchesMax})` },
+    columns: { fetchCount: `least(t.fetch_count, ${mailFetchesMax})` },
     source: tables.dead,
     rowsOf({ key, value }) {
       const device = readDevice(key, deadDeviceAt);
-      const { reason, diedAtMs, queuedAtMs } = decodeDeadLetter(value);
-      const mail = mailOf(value);
-      const row: rows.DeadLetterRow = {
-        fleet_id: fleetIdOf(device),
-        mail_id: viewOf(mail.id),
-        device,
-        reason,
-        died_at_ms: diedAtMs + jumpsMs,
-        name: mail.name,
-        payload: viewOf(mail.payload),
-        queued_at_ms: queuedAtMs === undefined ? null : queuedAtMs + jumpsMs,
-        fetch_count: mail.fetchCount,
-        first_fetched_at_ms: mail.firstFetchedAtMs ?? null,
-        requeue_count: mail.requeueCount,
-        requeues_max: mail.requeuesMax ?? null,
-      };
-      return [row];
+      const letter = { ...decodeDeadLetter(value), payload: mailOf(value).payload };
+      const { mailId } = letter;
+      const row = shifted(letterFields, picked(letterFields, letter), jumpsMs);
+      return [{ fleetId: fleetIdOf(device), mailId, device, ...row }];
     },
     write(written) {
       for (const row of written) {
-        const { device, mail_id: mailId, reason } = row;
-        const letter = encodeDeadLetter(encodeEnded(row, jumpsMs), reason, row.died_at_ms - jumpsMs);
-        tables.dead.putSync(keyOfDeadLetter(device, mailId), letter);
+        const { device, mailId: id, reason, diedAtMs, ...letter } = shifted(letterFields, row, -jumpsMs);
+        const mail = encodeMail({ ...letter, id, acceptedAtMs: letter.queuedAtMs ?? 0, expiresAtMs: 0 });
+        tables.dead.putSync(keyOfDeadLetter(device, id), encodeDeadLetter(mail, reason, diedAtMs));
       }
     },
   };
-}
-
-const nothing = Buffer.alloc(0);
-
-type EndedRow = Pick<
-  rows.DeadLetterRow,
-  'mail_id' | 'name' | 'payload' | 'queued_at_ms' | 'fetch_count' | 'requeue_count' | 'requeues_max'
-> & { first_fetched_at_ms: number | null };
-
-/** Restores the mail, except its expiry. */
-function encodeEnded(row: EndedRow, jumpsMs: number): Buffer {
-  return encodeMail({
-    id: row.mail_id,
-    name: row.name,
-    payload: row.payload,
-    requeueCount: row.requeue_count,
-    requeuesMax: row.requeues_max ?? undefined,
-    fetchCount: row.fetch_count,
-    acceptedAtMs: row.queued_at_ms === null ? 0 : row.queued_at_ms - jumpsMs,
-    expiresAtMs: 0,
-    firstFetchedAtMs: row.first_fetched_at_ms ?? undefined,
-  });
 }

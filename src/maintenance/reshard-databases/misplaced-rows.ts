@@ -76,10 +76,11 @@ async function* misplacedIn(
   after?: readonly unknown[],
 ): AsyncGenerator<Page> {
   const { key, columns } = table.shape;
-  const keys = key.join(', ');
-  const placeholders = key.map((column, index) => `$${index + 1}::${columns[column]}`).join(', ');
+  const keys = key.map((name) => table.columnOf(name)).join(', ');
+  const selected = key.map((name) => table.selected(name)).join(', ');
+  const placeholders = key.map((column, index) => `$${index + 1}::${columns[column]?.type}`).join(', ');
   const select = (where: string): string =>
-    `SELECT ${keys} FROM ${table.name} ${where} ORDER BY ${keys} LIMIT ${keysMax}`;
+    `SELECT ${selected} FROM ${table.name} t ${where} ORDER BY ${keys} LIMIT ${keysMax}`;
   for (let last: readonly unknown[] | undefined = after; ; ) {
     const found: Row[] = await database.query<Row>(
       select(last === undefined ? '' : `WHERE (${keys}) > (${placeholders})`),

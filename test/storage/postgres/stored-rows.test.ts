@@ -25,7 +25,7 @@ import {
 const folder = temporaryFolder();
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What the catalogue has of tables and indexes: nothing of it changes but by a migration. */
+/** Tables and indexes as the catalogue has them: nothing of it changes but by a migration. */
 const catalogue = `
   SELECT concat_ws(' ', c.relname, c.relpersistence, pg_get_partkeydef(c.oid), c.reloptions::text) AS of_table,
     CASE WHEN c.relkind IN ('i', 'I') THEN pg_get_indexdef(c.oid) ELSE (

@@ -1,42 +1,24 @@
+import { field, type RecordOf } from '../../../domain/fields.ts';
+import { delayedFields } from '../../../domain/mail/mail-fields.ts';
 import { isMailRecord } from './mail-record.ts';
+import { RecordLayout } from './record-layout.ts';
 
-/**
- * A delayed mail: delivery time 6 in shard life time, TTL in seconds 4, mailbox limit 4, and the mail
- * (mail-record.ts), not accepted yet.
- */
-const ttlAt = 6;
-const mailsMaxAt = ttlAt + 4;
-const mailAt = mailsMaxAt + 4;
+/** When it is delivered, in shard life time, and how; and the mail, a mail record that is not accepted yet. */
+const { deliverAtMs, ttlSeconds, mailboxMailsMax } = delayedFields;
+const fields = { deliverAtMs, ttlSeconds, mailboxMailsMax, mail: field.bytes };
+const layout = new RecordLayout<typeof fields>('delayed mail', fields);
 
-export interface DelayedRecord {
-  deliverAtMs: number;
-  ttlSeconds: number;
-  mailboxMailsMax: number;
-  /** A mail record. */
-  mail: Buffer;
-}
+export type DelayedRecord = RecordOf<typeof fields>;
 
-export function encodeDelayed({ deliverAtMs, ttlSeconds, mailboxMailsMax, mail }: DelayedRecord): Buffer {
-  const bytes = Buffer.allocUnsafe(mailAt + mail.length);
-  bytes.writeUIntBE(deliverAtMs, 0, 6);
-  bytes.writeUInt32BE(ttlSeconds, ttlAt);
-  bytes.writeUInt32BE(Math.min(mailboxMailsMax, 0xffffffff), mailsMaxAt);
-  bytes.set(mail, mailAt);
-  return bytes;
-}
+export const { encode: encodeDelayed } = layout;
 
 /** Decodes a record, copying the mail. @throws Error for a damaged record. */
 export function decodeDelayed(bytes: Buffer): DelayedRecord {
   if (!isDelayedRecord(bytes)) throw new Error('a delayed mail is damaged');
-  return {
-    deliverAtMs: bytes.readUIntBE(0, 6),
-    ttlSeconds: bytes.readUInt32BE(ttlAt),
-    mailboxMailsMax: bytes.readUInt32BE(mailsMaxAt),
-    mail: Buffer.from(bytes.subarray(mailAt, bytes.length)),
-  };
+  return layout.decode(bytes);
 }
 
 /** True if the bytes can be a delayed mail. */
 export function isDelayedRecord(bytes: Buffer): boolean {
-  return bytes.length > mailAt && isMailRecord(bytes.subarray(mailAt, bytes.length));
+  return layout.isRecord(bytes) && isMailRecord(bytes.subarray(layout.fixedBytes, bytes.length));
 }

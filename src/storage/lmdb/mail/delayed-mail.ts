@@ -1,6 +1,8 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
+import { picked, shifted } from '../../../domain/fields.ts';
 import type { DelayedMail } from '../../../domain/mail/mail.ts';
+import { delayedFields } from '../../../domain/mail/mail-fields.ts';
 import type { Page } from '../../../domain/page.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { type DelayedRecord, decodeDelayed, encodeDelayed } from '../layout/delayed-record.ts';
@@ -115,9 +117,7 @@ export function readDelayed(
     // Absent if it was delivered just now.
     const bytes = delayed.getBinaryFast(keyOfDeviceMail(device, id));
     if (bytes === undefined) return [];
-    const { deliverAtMs, ttlSeconds, mail } = decodeDelayed(bytes);
-    const { name, payload } = decodeMail(mail);
-    return [{ id, name, payload, deliverAtMs: deliverAtMs + jumpsMs, ttlSeconds }];
+    return [shifted(delayedFields, delayedMailOf(decodeDelayed(bytes)), jumpsMs)];
   });
   const next = following.length > limit ? (page.at(-1) ?? null) : null;
   return { items, next, total: cursors.length };
@@ -125,4 +125,9 @@ export function readDelayed(
 
 function rangeOf(device: DeviceKey): { start: Buffer; end: Buffer } {
   return { start: Buffer.from(device, 'latin1'), end: Buffer.from(`${device}\xff`, 'latin1') };
+}
+
+/** The mail in a record, by the clock of the shard. */
+export function delayedMailOf(record: DelayedRecord): DelayedMail {
+  return picked(delayedFields, Object.assign(decodeMail(record.mail), record));
 }

@@ -64,6 +64,6 @@ function countsOf(mail: Buffer): MailCounts {
   return {
     requeueCount: readRequeueCount(mail),
     fetchCount: readFetchCount(mail),
-    firstFetchedAtMs: readFirstFetchedAtMs(mail) || undefined,
+    firstFetchedAtMs: readFirstFetchedAtMs(mail),
   };
 }

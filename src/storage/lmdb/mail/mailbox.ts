@@ -12,6 +12,7 @@ import type {
   SettleOutcome,
   Withdrawal,
 } from '../../../domain/mail/mail.ts';
+import { unfetched } from '../../../domain/mail/mail-fields.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
 import { repeatedSettle, settledAs, withdrawalOf } from '../../../domain/mail/settle-rules.ts';
 import { rememberEnd, rememberedEnd } from '../../../domain/mail/settled-mails.ts';
@@ -21,7 +22,7 @@ import {
   addRequeue,
   copyHeader,
   copyOf,
-  encodeMail,
+  encodeSent,
   readFirstFetchedAtMs,
   readName,
   readRequeueCount,
@@ -174,7 +175,7 @@ export class Mailboxes {
       if (found === undefined) this.#history.addLateFetches(device, mailId, fetched);
       else {
         const mail = copyOf(found.bytes);
-        const isFirst = readFirstFetchedAtMs(mail) === 0;
+        const isFirst = readFirstFetchedAtMs(mail) === undefined;
         addFetches(mail, fetched);
         this.#queue.change(device, found, mail);
         if (isFirst) this.#history.note(device, mail, 'fetched');
@@ -229,17 +230,11 @@ export class Mailboxes {
 
 /** `acceptedAtMs`: undefined for a delayed mail. */
 function newMail(enqueue: Enqueue, id: Buffer, acceptedAtMs: number | undefined): Buffer {
-  const { name, payload, requeuesMax, ttlSeconds } = enqueue;
-  return encodeMail({
+  return encodeSent(enqueue, {
     id,
-    name,
-    payload: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
-    requeueCount: 0,
-    requeuesMax,
-    fetchCount: 0,
     acceptedAtMs: acceptedAtMs ?? 0,
-    expiresAtMs: acceptedAtMs === undefined ? 0 : expiryMs(acceptedAtMs, ttlSeconds),
-    firstFetchedAtMs: undefined,
+    expiresAtMs: acceptedAtMs === undefined ? 0 : expiryMs(acceptedAtMs, enqueue.ttlSeconds),
+    ...unfetched,
   });
 }
 

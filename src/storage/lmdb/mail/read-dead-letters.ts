@@ -1,5 +1,6 @@
 import { type DeviceKey, fleetIdLength } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
+import { picked } from '../../../domain/fields.ts';
 import {
   type DeadLetter,
   type DeadLetterFilter,
@@ -7,6 +8,8 @@ import {
   isWanted,
   type Receipt,
 } from '../../../domain/mail/ended-mail.ts';
+import type { Mail } from '../../../domain/mail/mail.ts';
+import { keptFields } from '../../../domain/mail/mail-fields.ts';
 import type { Page } from '../../../domain/page.ts';
 import { decodeDeadLetter, mailOf } from '../layout/dead-letter-record.ts';
 import { decodeDelayed } from '../layout/delayed-record.ts';
@@ -18,15 +21,7 @@ import {
   keyOfReceipt,
   readDevice,
 } from '../layout/keys.ts';
-import {
-  decodeMail,
-  readAcceptedAtMs,
-  readExpiresAtMs,
-  readFetchCount,
-  readFirstFetchedAtMs,
-  readName,
-  readRequeueCount,
-} from '../layout/mail-record.ts';
+import { decodeHeader, decodeMail } from '../layout/mail-record.ts';
 import { decodeMailbox } from '../layout/mailbox-record.ts';
 import { decodeReceipt } from '../layout/receipt-record.ts';
 import { storedJumpsMs } from '../layout/shard-clock.ts';
@@ -78,35 +73,27 @@ type LifeTimeReceipt = Omit<Receipt, 'device' | 'mailId'>;
 
 function queued(tables: Tables, device: DeviceKey, mailId: Uint8Array): LifeTimeReceipt | undefined {
   const found = findQueued(tables, device, mailId);
-  if (found === undefined) return undefined;
-  const { bytes } = found;
-  return {
-    state: 'queued',
-    name: readName(bytes),
-    deliverAtMs: undefined,
-    queuedAtMs: readAcceptedAtMs(bytes),
-    expiresAtMs: readExpiresAtMs(bytes),
-    fetchCount: readFetchCount(bytes),
-    firstFetchedAtMs: readFirstFetchedAtMs(bytes) || undefined,
-    requeueCount: readRequeueCount(bytes),
-    settledAtMs: undefined,
-  };
+  return found && waitingReceipt(decodeHeader(found.bytes), 'queued');
 }
 
 function delayed(tables: Tables, device: DeviceKey, mailId: Uint8Array): LifeTimeReceipt | undefined {
   const bytes = tables.delayed.getBinaryFast(keyOfDeviceMail(device, mailId));
   if (bytes === undefined) return undefined;
   const { deliverAtMs, mail } = decodeDelayed(bytes);
+  return { ...waitingReceipt(decodeHeader(mail), 'delayed'), deliverAtMs };
+}
+
+function waitingReceipt(
+  { acceptedAtMs, expiresAtMs, ...mail }: Omit<Mail, 'payload'>,
+  state: 'queued' | 'delayed',
+): LifeTimeReceipt {
   return {
-    state: 'delayed',
-    name: readName(mail),
-    deliverAtMs,
-    queuedAtMs: undefined,
-    expiresAtMs: undefined,
-    fetchCount: 0,
-    firstFetchedAtMs: undefined,
-    requeueCount: 0,
+    state,
+    deliverAtMs: undefined,
+    queuedAtMs: acceptedAtMs || undefined,
+    expiresAtMs: expiresAtMs || undefined,
     settledAtMs: undefined,
+    ...picked(keptFields, mail),
   };
 }
 

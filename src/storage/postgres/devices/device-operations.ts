@@ -53,7 +53,7 @@ export const deviceOperations: Operations = {
         if (fetches.length > 0) work.mailboxes.preload({ device });
         for (const { mailId } of fetches) {
           work.mailQueue.preload(device, mailId);
-          work.receipts.preload({ device, mail_id: viewOf(mailId) });
+          work.receipts.preload({ device, mailId: viewOf(mailId) });
         }
       }
     },

@@ -52,11 +52,11 @@ const dropOldest = `
   WHERE letter_count.fleet_id = g.fleet_id
   RETURNING g.dropped`;
 
-export type LetterKey = Pick<DeadLetterRow, 'fleet_id' | 'mail_id' | 'device'>;
+export type LetterKey = Pick<DeadLetterRow, 'fleetId' | 'mailId' | 'device'>;
 
 /** Key of the letter of a mail. */
 export function letterKey(device: DeviceKey, mailId: Uint8Array): LetterKey {
-  return { fleet_id: fleetIdOf(device), mail_id: viewOf(mailId), device };
+  return { fleetId: fleetIdOf(device), mailId: viewOf(mailId), device };
 }
 
 /** Dead letters (D16) changed by one transaction, and their count per fleet. */
@@ -101,15 +101,15 @@ export class DatabaseDeadLetters {
     if (this.#put.size === 0 && this.#removed.length === 0) return;
     this.#rows.store(session);
     const puts = new Map<string, number>();
-    for (const { fleet_id } of this.#put) puts.set(fleet_id, (puts.get(fleet_id) ?? 0) + 1);
+    for (const { fleetId } of this.#put) puts.set(fleetId, (puts.get(fleetId) ?? 0) + 1);
     const fleets = [...puts.keys()];
     const counts = [...puts.values()];
     const removed = this.#removed
       .map((key) => ({ ...key, text: deadLetter.textOf(key) }))
       .sort((a, b) => (a.text < b.text ? -1 : 1));
     void session.query(removeAndCount, [
-      removed.map(({ fleet_id }) => fleet_id),
-      removed.map(({ mail_id }) => mail_id),
+      removed.map(({ fleetId }) => fleetId),
+      removed.map(({ mailId }) => mailId),
       removed.map(({ device }) => device),
       fleets,
       counts,
@@ -126,6 +126,6 @@ export class DatabaseDeadLetters {
   }
 }
 
-function isSame(letter: LetterKey, { mail_id, device }: LetterKey): boolean {
-  return letter.device === device && letter.mail_id.equals(mail_id);
+function isSame(letter: LetterKey, { mailId, device }: LetterKey): boolean {
+  return letter.device === device && letter.mailId.equals(mailId);
 }

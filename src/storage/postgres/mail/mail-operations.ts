@@ -110,9 +110,7 @@ function replay(work: UnitOfWork, params: Replay, options: MailOptions): ReplayO
   const key = letterKey(device, mailId);
   const letter = work.letters.get(key);
   if (letter === undefined) return { result: 'mail_not_found' };
-  const { name, payload, requeues_max } = letter;
-  const mail = replayedMail(params, { name, payload, requeuesMax: requeues_max ?? undefined });
-  const outcome = enqueue(work, mail, options);
+  const outcome = enqueue(work, replayedMail(params, letter), options);
   if (outcome.result !== 'queued') return outcome;
   work.letters.remove(key);
   noteEvent(work, endedMailOf(letter), 'replayed', outcome.mailId);

@@ -5,11 +5,10 @@ import { textOfBytes, viewOf } from '../connection/bytes.ts';
 import type { Session } from '../connection/database.ts';
 import type { RowSet } from '../schema/row-set.ts';
 import { oneByOne } from '../schema/table.ts';
-import type { MailboxRow, MailRow } from '../schema/tables.ts';
+import { type MailboxRow, type MailRow, mail as mails } from '../schema/tables.ts';
 
 /** `is_first` tells how far the head of the mailbox moves when the mail is removed. */
-const columns = `t.device, t.sequence, t.mail_id, t.name, t.payload, t.requeue_count, t.requeues_max, t.fetch_count,
-  t.first_fetched_at_ms, t.accepted_at_ms, t.expires_at_ms, NOT EXISTS (
+const columns = `${mails.columns}, NOT EXISTS (
     SELECT 1 FROM mail e WHERE e.device = t.device AND e.sequence >= b.head AND e.sequence < t.sequence
   ) AS is_first`;
 /** Finds mail by the low 32 bits of its original sequence, with which its id ends. */
@@ -116,7 +115,7 @@ export class DatabaseMailQueue {
   remove(mailbox: MailboxRow, mail: MailRow, nowMs: number): void {
     const { device, sequence } = mail;
     this.#mails.remove(mail);
-    this.#found.delete(textOfBytes(device, mail.mail_id));
+    this.#found.delete(textOfBytes(device, mail.id));
     mailbox.size -= 1;
     if (mailbox.size === 0) {
       mailbox.head = mailbox.tail;
@@ -130,13 +129,13 @@ export class DatabaseMailQueue {
 
   #put(mail: MailRow): void {
     this.#mails.put(mail);
-    this.#found.set(textOfBytes(mail.device, mail.mail_id), mail);
+    this.#found.set(textOfBytes(mail.device, mail.id), mail);
   }
 
   #note(rows: readonly FoundRow[]): void {
-    for (const { is_first, ...mail } of rows) {
+    for (const { is_first, ...mail } of mails.read(rows)) {
       this.#mails.add(mail);
-      this.#found.set(textOfBytes(mail.device, mail.mail_id), mail);
+      this.#found.set(textOfBytes(mail.device, mail.id), mail);
       if (is_first) this.#firsts.set(mail.device, mail.sequence);
     }
   }

@@ -4,11 +4,11 @@ import { viewOf } from '../connection/bytes.ts';
 import type { Session, Transaction } from '../connection/database.ts';
 import { clockMs } from '../connection/database-time.ts';
 import { retireSecrets } from '../devices/device-operations.ts';
-import type { BroadcastMarkRow, DedupeRow, DelayedMailRow } from '../schema/tables.ts';
+import type { BroadcastMarkRow, DedupeRow, ReceiptRow } from '../schema/tables.ts';
 import type { ExclusiveOperation, Operation } from '../writes/operation.ts';
 import type { UnitOfWork } from '../writes/unit-of-work.ts';
 import type { LetterKey } from './dead-letters.ts';
-import { deliver, enqueue, expire, type MailLimits } from './mailbox.ts';
+import { deliver, enqueue, expire, type MailKey, type MailLimits } from './mailbox.ts';
 
 /** Queues a broadcast mail for some dozens of devices, for each that has no mark of it yet. */
 export function broadcastOperation(limits: MailLimits): Operation<'broadcast'> {
@@ -70,26 +70,24 @@ export interface SweepLimits {
   deadLetterRetentionSeconds: number;
 }
 
-type MailKey = Pick<DelayedMailRow, 'device' | 'mail_id'>;
-
 /** Limits are literals: with a parameter, the planner reads whole tables. */
 const nowMs = `(SELECT ${clockMs})`;
 const expiredMails = `
-  SELECT device, mail_id FROM mail WHERE expires_at_ms < ${nowMs}
+  SELECT device, mail_id AS id FROM mail WHERE expires_at_ms < ${nowMs}
   ORDER BY expires_at_ms, device, mail_id LIMIT ${sweepMailsMax}`;
 const dueMails = `
-  SELECT device, mail_id FROM delayed_mail WHERE deliver_at_ms < ${nowMs}
+  SELECT device, mail_id AS id FROM delayed_mail WHERE deliver_at_ms < ${nowMs}
   ORDER BY deliver_at_ms, device, mail_id LIMIT ${sweepMailsMax}`;
 /** Rows that another node is removing are skipped. */
 const oldReceipts = `
-  SELECT device, mail_id FROM receipt WHERE settled_at_ms < $1
+  SELECT device, mail_id AS "mailId" FROM receipt WHERE settled_at_ms < $1
   ORDER BY settled_at_ms LIMIT ${sweepRecordsMax} FOR UPDATE SKIP LOCKED`;
 const oldLetters = `
-  SELECT fleet_id, mail_id, device FROM dead_letter WHERE died_at_ms < $1
+  SELECT fleet_id AS "fleetId", mail_id AS "mailId", device FROM dead_letter WHERE died_at_ms < $1
   ORDER BY died_at_ms LIMIT ${sweepRecordsMax}`;
 /** Next letters in order, and whether each one's device still exists: looked up one by one. */
 const nextLetters = `
-  SELECT l.fleet_id, l.mail_id, l.device,
+  SELECT l.fleet_id AS "fleetId", l.mail_id AS "mailId", l.device,
     (SELECT b.device FROM mailbox b WHERE b.device = l.device) IS NULL AS is_orphan
   FROM (
     SELECT t.fleet_id, t.mail_id, t.device FROM dead_letter t
@@ -123,10 +121,10 @@ async function sweepDue(
     transaction.query<MailKey>(expiredMails),
     delivers ? transaction.query<MailKey>(dueMails) : [],
   ]);
-  for (const { device, mail_id } of expired) work.mailQueue.preload(device, mail_id);
-  for (const { device, mail_id } of due) {
+  for (const { device, id } of expired) work.mailQueue.preload(device, id);
+  for (const { device, id } of due) {
     work.mailboxes.preload({ device });
-    work.delayed.preload({ device, mail_id });
+    work.delayed.preload({ device, id });
   }
   await work.load(transaction);
   for (const mail of expired) expire(work, mail, limits);
@@ -144,7 +142,7 @@ async function sweepOld(
   const receiptsMs = work.nowMs - limits.receiptRetentionSeconds * 1_000;
   const lettersMs = work.nowMs - limits.deadLetterRetentionSeconds * 1_000;
   const [receipts, letters, walk] = await Promise.all([
-    transaction.query<MailKey>(oldReceipts, [receiptsMs]),
+    transaction.query<Pick<ReceiptRow, 'device' | 'mailId'>>(oldReceipts, [receiptsMs]),
     transaction.query<LetterKey>(oldLetters, [lettersMs]),
     orphans.step(transaction),
   ]);
@@ -155,7 +153,7 @@ async function sweepOld(
 
 /** Letters scanned without a pause, however few of them are orphans. */
 const restAfterLetters = 100_000;
-const front: LetterKey = { fleet_id: '', mail_id: Buffer.alloc(0), device: '' as LetterKey['device'] };
+const front: LetterKey = { fleetId: '', mailId: Buffer.alloc(0), device: '' as LetterKey['device'] };
 
 /**
  * Scans for letters of deleted devices, from front to end and again. The position is kept in memory: each node scans
@@ -166,10 +164,10 @@ class OrphanWalk {
   #sinceRest = 0;
 
   async step(session: Session): Promise<{ orphans: LetterKey[]; goesOn: boolean }> {
-    const { fleet_id, mail_id, device } = this.#last;
+    const { fleetId, mailId, device } = this.#last;
     const rows = await session.query<LetterKey & { is_orphan: boolean }>(nextLetters, [
-      fleet_id,
-      mail_id,
+      fleetId,
+      mailId,
       device,
     ]);
     const isAtEnd = rows.length < sweepRecordsMax;

@@ -1,6 +1,7 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid, formatUuid, generateUuid } from '../../../core/uuid.ts';
 import type { Activity } from '../../../domain/devices/device.ts';
+import { picked } from '../../../domain/fields.ts';
 import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
 import { deliveredAs, enqueueDecision, expiryMs } from '../../../domain/mail/enqueue-rules.ts';
 import type {
@@ -11,6 +12,7 @@ import type {
   SettleOutcome,
   Withdrawal,
 } from '../../../domain/mail/mail.ts';
+import { delayedFields, sentFields, unfetched } from '../../../domain/mail/mail-fields.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
 import { repeatedSettle, requeuedCount, settledAs, withdrawalOf } from '../../../domain/mail/settle-rules.ts';
 import { rememberEnd, rememberedEnd } from '../../../domain/mail/settled-mails.ts';
@@ -19,8 +21,8 @@ import type { DelayedMailRow, MailboxRow, MailRow } from '../schema/tables.ts';
 import type { UnitOfWork } from '../writes/unit-of-work.ts';
 import { addLateFetches, endMail, noteEvent, receiptWithFetches } from './mail-history.ts';
 
-/** Maximum of the column; more means no limit. */
-const integerMax = 0x7fffffff;
+/** Names a mail in its mailbox or in front of it. */
+export type MailKey = Pick<MailRow, 'device' | 'id'>;
 
 export interface MailLimits {
   delayedMailsPerDeviceMax: number;
@@ -28,9 +30,9 @@ export interface MailLimits {
 }
 
 /** A delayed mail as a mail that no mailbox has accepted. */
-function unaccepted({ device, mail_id, name, payload, requeues_max }: DelayedMailRow) {
-  const counts = { requeue_count: 0, requeues_max, fetch_count: 0, first_fetched_at_ms: null };
-  return { device, mail_id, name, payload, ...counts, accepted_at_ms: null };
+function unaccepted(delayed: DelayedMailRow) {
+  const { device, id } = delayed;
+  return { device, id, acceptedAtMs: undefined, ...unfetched, ...picked(sentFields, delayed) };
 }
 
 /** Preloads what `enqueue` reads. */
@@ -44,7 +46,7 @@ export function preloadEnqueue(
 
 /** Adds a mail to its mailbox, or to the delayed mail. */
 export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): MailOutcome {
-  const { device, name, dedupeKey, deliverAtMs = work.nowMs } = params;
+  const { device, dedupeKey, deliverAtMs = work.nowMs } = params;
   const row = work.mailboxes.get({ device });
   const decision = enqueueDecision({
     nowMs: work.nowMs,
@@ -59,15 +61,15 @@ export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): 
   if (decision.does === 'refuse') return decision.outcome;
   const { mailbox, isDelayed } = decision;
   const mailId = generateUuid();
+  const mailboxMailsMax = Math.min(params.mailboxMailsMax, delayedFields.mailboxMailsMax.max);
   const delayed: DelayedMailRow = {
     device,
-    mail_id: mailId,
-    deliver_at_ms: deliverAtMs,
-    ttl_seconds: params.ttlSeconds,
-    mailbox_mails_max: Math.min(params.mailboxMailsMax, integerMax),
-    name,
+    id: mailId,
+    deliverAtMs,
+    ttlSeconds: params.ttlSeconds,
+    mailboxMailsMax,
+    ...picked(sentFields, params),
     payload: viewOf(params.payload),
-    requeues_max: params.requeuesMax ?? null,
   };
   if (isDelayed) {
     work.delayed.put(delayed);
@@ -86,21 +88,17 @@ export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): 
 /** Outcome for a mail that was queued before. */
 export function repeatedEnqueue(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): MailOutcome {
   const mailboxSize = work.mailboxes.get({ device })?.size ?? 0;
-  const isDelayed = work.delayed.get({ device, mail_id: viewOf(mailId) }) !== undefined;
+  const isDelayed = work.delayed.get({ device, id: viewOf(mailId) }) !== undefined;
   return { result: 'queued', mailId: copyUuid(mailId), mailboxSize, repeated: true, isDelayed };
 }
 
 /** Delivers a due delayed mail to its mailbox, or ends it as `mailbox_full`. Does nothing if it was removed. */
-export function deliver(
-  work: UnitOfWork,
-  { device, mail_id }: Pick<DelayedMailRow, 'device' | 'mail_id'>,
-  limits: MailLimits,
-): void {
+export function deliver(work: UnitOfWork, { device, id }: MailKey, limits: MailLimits): void {
   const mailbox = work.mailboxes.get({ device });
-  const delayed = work.delayed.get({ device, mail_id });
+  const delayed = work.delayed.get({ device, id });
   if (mailbox === undefined || delayed === undefined) return;
   takeDelayed(work, mailbox, delayed);
-  const event = deliveredAs(mailbox.size, delayed.mailbox_mails_max);
+  const event = deliveredAs(mailbox.size, delayed.mailboxMailsMax);
   if (event === 'queued') accept(work, mailbox, delayed);
   else endMail(work, unaccepted(delayed), event, limits.deadLettersPerFleetMax);
 }
@@ -116,13 +114,13 @@ export function settle(
   const found = work.mailQueue.find(device, mailId);
   if (found === undefined) {
     // Fetches noted by another front end than the one that ended it, arriving with a repeated settle.
-    if (fetched !== undefined) addLateFetches(work, { device, mail_id: viewOf(mailId) }, fetched);
+    if (fetched !== undefined) addLateFetches(work, { device, mailId: viewOf(mailId) }, fetched);
     return { result: repeatedSettle(verb, rememberedEnd(mailbox, mailId)), mailboxSize: mailbox.size };
   }
-  const event = settledAs(verb, found.requeue_count, found.requeues_max ?? undefined);
+  const event = settledAs(verb, found.requeueCount, found.requeuesMax);
   if (event === 'requeued') {
     const mail = receiptWithFetches(found, fetched);
-    const requeued = { ...mail, requeue_count: requeuedCount(mail.requeue_count) };
+    const requeued = { ...mail, requeueCount: requeuedCount(mail.requeueCount) };
     work.mailQueue.moveToTail(mailbox, requeued, work.nowMs);
     work.mailboxEvents.push({ device, sequence: mailbox.tail - 1, announcement: undefined });
     noteEvent(work, requeued, event);
@@ -133,14 +131,14 @@ export function settle(
 /** Preloads what `settle` reads. */
 export function preloadSettle(work: UnitOfWork, { device, mailId, fetched }: Settle): void {
   work.mailQueue.preload(device, mailId);
-  if (fetched !== undefined) work.receipts.preload({ device, mail_id: viewOf(mailId) });
+  if (fetched !== undefined) work.receipts.preload({ device, mailId: viewOf(mailId) });
 }
 
 /** Preloads what `withdraw` reads. */
 export function preloadWithdrawal(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): void {
   work.mailQueue.preload(device, mailId);
-  work.delayed.preload({ device, mail_id: viewOf(mailId) });
-  work.receipts.preload({ device, mail_id: viewOf(mailId) });
+  work.delayed.preload({ device, id: viewOf(mailId) });
+  work.receipts.preload({ device, mailId: viewOf(mailId) });
 }
 
 /** Withdraws a mail; if the device settles it later, it was settled by another verb. */
@@ -152,24 +150,20 @@ export function withdraw(
 ): Withdrawal {
   const mailbox = work.mailboxes.get({ device });
   const found = work.mailQueue.find(device, mailId);
-  const delayed = work.delayed.get({ device, mail_id: viewOf(mailId) });
+  const delayed = work.delayed.get({ device, id: viewOf(mailId) });
   if (mailbox !== undefined && found !== undefined) end(work, mailbox, found, 'withdrawn', limits);
   else if (mailbox !== undefined && delayed !== undefined) {
     takeDelayed(work, mailbox, delayed);
     endMail(work, unaccepted(delayed), 'withdrawn', limits.deadLettersPerFleetMax);
   }
-  const state = work.receipts.get({ device, mail_id: viewOf(mailId) })?.state;
+  const state = work.receipts.get({ device, mailId: viewOf(mailId) })?.state;
   return { result: withdrawalOf(state), mailboxSize: mailbox?.size ?? 0 };
 }
 
 /** Ends an expired mail, if it is still queued. */
-export function expire(
-  work: UnitOfWork,
-  { device, mail_id }: Pick<MailRow, 'device' | 'mail_id'>,
-  limits: MailLimits,
-): void {
+export function expire(work: UnitOfWork, { device, id }: MailKey, limits: MailLimits): void {
   const mailbox = work.mailboxes.get({ device });
-  const found = work.mailQueue.find(device, mail_id);
+  const found = work.mailQueue.find(device, id);
   if (mailbox !== undefined && found !== undefined) end(work, mailbox, found, 'expired', limits);
 }
 
@@ -177,23 +171,23 @@ export function expire(
 export function noteFetches(work: UnitOfWork, { device, fetches }: Activity): void {
   for (const { mailId, ...fetched } of fetches) {
     const found = work.mailQueue.find(device, mailId);
-    if (found === undefined) addLateFetches(work, { device, mail_id: viewOf(mailId) }, fetched);
+    if (found === undefined) addLateFetches(work, { device, mailId: viewOf(mailId) }, fetched);
     else {
       const mail = receiptWithFetches(found, fetched);
       work.mailQueue.change(mail);
-      if (found.first_fetched_at_ms === null) noteEvent(work, mail, 'fetched');
+      if (found.firstFetchedAtMs === undefined) noteEvent(work, mail, 'fetched');
     }
   }
 }
 
 /** Adds a mail at the tail of its mailbox and announces it. */
 function accept(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow): void {
-  const accepted_at_ms = work.nowMs;
-  const expires_at_ms = expiryMs(accepted_at_ms, delayed.ttl_seconds);
-  const mail = { ...unaccepted(delayed), accepted_at_ms, expires_at_ms };
+  const acceptedAtMs = work.nowMs;
+  const expiresAtMs = expiryMs(acceptedAtMs, delayed.ttlSeconds);
+  const mail = { expiresAtMs, ...unaccepted(delayed), acceptedAtMs };
   work.mailQueue.add(mailbox, mail, work.nowMs);
   noteEvent(work, mail, 'queued');
-  const announcement = { mailId: formatUuid(mail.mail_id), name: mail.name, mailboxSize: mailbox.size };
+  const announcement = { mailId: formatUuid(mail.id), name: mail.name, mailboxSize: mailbox.size };
   work.mailboxEvents.push({ device: mail.device, sequence: mailbox.tail - 1, announcement });
 }
 
@@ -207,7 +201,7 @@ function end(
   fetched?: Fetches,
 ): void {
   work.mailQueue.remove(mailbox, found, work.nowMs);
-  rememberEnd(mailbox, found.mail_id, by);
+  rememberEnd(mailbox, found.id, by);
   endMail(work, receiptWithFetches(found, fetched), by, limits.deadLettersPerFleetMax);
 }
 

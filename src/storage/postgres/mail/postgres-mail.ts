@@ -3,20 +3,21 @@ import { copyUuid } from '../../../core/uuid.ts';
 import type { BroadcastMail } from '../../../domain/mail/broadcast.ts';
 import type { Receipt } from '../../../domain/mail/ended-mail.ts';
 import type { DelayedMail, Mail, MailboxHead } from '../../../domain/mail/mail.ts';
+import { keptFields } from '../../../domain/mail/mail-fields.ts';
 import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
 import { ShardMail } from '../../../domain/mail/shard-mail.ts';
 import type { Page } from '../../../domain/page.ts';
 import { viewOf } from '../connection/bytes.ts';
-import type { Database } from '../connection/database.ts';
+import type { Database, Row } from '../connection/database.ts';
 import { QueryBatcher } from '../connection/query-batcher.ts';
-import type { BroadcastMarkRow, DelayedMailRow, MailRow } from '../schema/tables.ts';
+import type { DatabaseTable } from '../schema/table.ts';
+import { type BroadcastMarkRow, delayedMail, type MailRow, mail, receipt } from '../schema/tables.ts';
 import type { Writer } from '../writes/writer.ts';
 
 /** Statements of one kind in flight; devices that come meanwhile share the next one. */
 const readsMax = 2;
 
-const mailColumns = `t.sequence, t.mail_id, t.name, t.payload, t.requeue_count, t.requeues_max, t.fetch_count,
-  t.first_fetched_at_ms, t.accepted_at_ms, t.expires_at_ms`;
+const mailColumns = mail.columnsBut('device');
 const sizes = 'SELECT device, size FROM mailbox WHERE device = ANY($1::text[])';
 /** Reads from `head` on, so that dead rows in front of it cost nothing. */
 const heads = `
@@ -30,23 +31,29 @@ const heads = `
 const mailsFrom = `
   SELECT ${mailColumns} FROM mail t WHERE t.device = $1 AND t.sequence > $2 ORDER BY t.sequence LIMIT $3`;
 const delayedFrom = `
-  SELECT mail_id, name, payload, deliver_at_ms, ttl_seconds,
+  SELECT ${delayedMail.columnsBut('device')},
     (SELECT count(*)::integer FROM delayed_mail WHERE device = $1) AS total
-  FROM delayed_mail WHERE device = $1 AND (deliver_at_ms, mail_id) > ($2::bigint, $3::bytea)
+  FROM delayed_mail t WHERE device = $1 AND (deliver_at_ms, mail_id) > ($2::bigint, $3::bytea)
   ORDER BY deliver_at_ms, mail_id LIMIT $4`;
+/** Columns that a receipt has of a mail; delayed mail has no counts. */
+const keptOf = <R extends Row>(table: DatabaseTable<R>): string =>
+  Object.entries(keptFields)
+    .map(([name, { isOptional }]) =>
+      name in table.shape.columns ? table.selected(name) : `${isOptional ? 'NULL' : '0'} AS "${name}"`,
+    )
+    .join(', ');
 const waiting = `
-  SELECT 'queued' AS state, name, NULL::bigint AS deliver_at_ms, accepted_at_ms AS queued_at_ms, expires_at_ms,
-    fetch_count, first_fetched_at_ms, requeue_count, NULL::bigint AS settled_at_ms
-  FROM mail WHERE device = $1 AND mail_id = $2`;
+  SELECT 'queued' AS state, ${keptOf(mail)}, NULL::bigint AS "deliverAtMs", t.accepted_at_ms AS "queuedAtMs",
+    t.expires_at_ms AS "expiresAtMs", NULL::bigint AS "settledAtMs"
+  FROM mail t WHERE t.device = $1 AND t.mail_id = $2`;
 /** Looks first under the original sequence, and last through the whole mailbox: the first hit ends the search. */
 const receiptOf = `
   SELECT * FROM (
-    ${waiting} AND sequence = $3
-    UNION ALL SELECT 'delayed', name, deliver_at_ms, NULL, NULL, 0, NULL, 0, NULL
-    FROM delayed_mail WHERE device = $1 AND mail_id = $2
-    UNION ALL SELECT state, name, NULL, queued_at_ms, NULL, fetch_count, first_fetched_at_ms, requeue_count,
-      settled_at_ms
-    FROM receipt WHERE device = $1 AND mail_id = $2
+    ${waiting} AND t.sequence = $3
+    UNION ALL SELECT 'delayed', ${keptOf(delayedMail)}, t.deliver_at_ms, NULL, NULL, NULL
+    FROM delayed_mail t WHERE t.device = $1 AND t.mail_id = $2
+    UNION ALL SELECT t.state, ${keptOf(receipt)}, NULL, t.queued_at_ms, NULL, t.settled_at_ms
+    FROM receipt t WHERE t.device = $1 AND t.mail_id = $2
     UNION ALL ${waiting}
   ) AS found LIMIT 1`;
 /** As in `receiptOf`, the whole mailbox comes last. */
@@ -73,18 +80,8 @@ const statesOf = `
   ORDER BY k.ordinal`;
 type FoundMail = Omit<MailRow, 'device'>;
 type HeadRow = { size: number | null } & { [C in keyof FoundMail]: FoundMail[C] | null };
-type FoundDelayed = Pick<DelayedMailRow, 'mail_id' | 'name' | 'payload' | 'deliver_at_ms' | 'ttl_seconds'>;
-type ReceiptRow = {
-  state: Receipt['state'];
-  name: string;
-  deliver_at_ms: number | null;
-  queued_at_ms: number | null;
-  expires_at_ms: number | null;
-  fetch_count: number;
-  first_fetched_at_ms: number | null;
-  requeue_count: number;
-  settled_at_ms: number | null;
-};
+type FoundReceipt = { [C in keyof Receipt]: Receipt[C] | null };
+type FoundDelayed = DelayedMail & { total: number };
 /** Digits of the delivery time in a cursor. */
 const timeDigits = 12;
 
@@ -110,8 +107,7 @@ export class PostgresMail extends ShardMail {
     );
     this.#heads = new QueryBatcher(
       async (devices) => {
-        const rows = await database.query<HeadRow>(heads, [devices]);
-        return rows.map(headOf);
+        return mail.read(await database.query<HeadRow>(heads, [devices])).map(headOf);
       },
       readsMax,
       database.timeoutMilliseconds,
@@ -132,7 +128,7 @@ export class PostgresMail extends ShardMail {
       after === '' ? 0 : Number(after),
       limit + 1,
     ]);
-    const page = rows.slice(0, limit);
+    const page = mail.read(rows.slice(0, limit));
     const last = page.at(-1);
     const next = rows.length > limit && last !== undefined ? String(last.sequence) : null;
     return { items: page.map(mailOf), next };
@@ -143,22 +139,16 @@ export class PostgresMail extends ShardMail {
     after: string,
     limit: number,
   ): Promise<Page<DelayedMail> & { total: number }> {
-    const rows = await this.#database.query<FoundDelayed & { total: number }>(delayedFrom, [
+    const rows = await this.#database.query<FoundDelayed>(delayedFrom, [
       device,
       after === '' ? 0 : Number.parseInt(after.slice(0, timeDigits), 16),
       Buffer.from(after.slice(timeDigits), 'hex'),
       limit + 1,
     ]);
-    const page = rows.slice(0, limit);
+    const page = delayedMail.read(rows.slice(0, limit));
     const last = page.at(-1);
     return {
-      items: page.map((row) => ({
-        id: row.mail_id,
-        name: row.name,
-        payload: row.payload,
-        deliverAtMs: row.deliver_at_ms,
-        ttlSeconds: row.ttl_seconds,
-      })),
+      items: page.map(({ total: _, ...delayed }) => delayed),
       next: rows.length > limit && last !== undefined ? delayedCursor(last) : null,
       total: rows[0]?.total ?? 0,
     };
@@ -166,22 +156,15 @@ export class PostgresMail extends ShardMail {
 
   async receipt(device: DeviceKey, mailId: Uint8Array): Promise<Receipt | undefined> {
     const values = [device, viewOf(mailId), sequenceFrom(1, mailId)];
-    const [row] = await this.#database.query<ReceiptRow>(receiptOf, values);
-    return (
-      row && {
-        device,
-        mailId: copyUuid(mailId),
-        name: row.name,
-        state: row.state,
-        deliverAtMs: row.deliver_at_ms ?? undefined,
-        queuedAtMs: row.queued_at_ms ?? undefined,
-        expiresAtMs: row.expires_at_ms ?? undefined,
-        fetchCount: row.fetch_count,
-        firstFetchedAtMs: row.first_fetched_at_ms ?? undefined,
-        requeueCount: row.requeue_count,
-        settledAtMs: row.settled_at_ms ?? undefined,
-      }
-    );
+    const [row] = receipt.read(await this.#database.query<FoundReceipt>(receiptOf, values));
+    if (row === undefined) return undefined;
+    const { deliverAtMs, expiresAtMs, settledAtMs, ...rest } = row;
+    const times = {
+      deliverAtMs: deliverAtMs ?? undefined,
+      expiresAtMs: expiresAtMs ?? undefined,
+      settledAtMs: settledAtMs ?? undefined,
+    };
+    return { ...(rest as Receipt), device, mailId: copyUuid(mailId), ...times };
   }
 
   async payload(device: DeviceKey, mailId: Uint8Array): Promise<Buffer | undefined> {
@@ -214,27 +197,17 @@ export class PostgresMail extends ShardMail {
   }
 }
 
-function delayedCursor({ deliver_at_ms, mail_id }: FoundDelayed): string {
-  return deliver_at_ms.toString(16).padStart(timeDigits, '0') + mail_id.toString('hex');
+function delayedCursor({ deliverAtMs, id }: FoundDelayed): string {
+  return deliverAtMs.toString(16).padStart(timeDigits, '0') + id.toString('hex');
 }
 
-function headOf({ size, ...mail }: HeadRow): MailboxHead {
+function headOf({ size, ...found }: HeadRow): MailboxHead {
   if (size === null || size === 0) return { size: 0, mail: undefined };
-  if (mail.sequence === null) throw new Error('the head of a mailbox is missing');
+  if (found.sequence === null) throw new Error('the head of a mailbox is missing');
   // A left join: all columns are present, or none.
-  return { size, mail: mailOf(mail as FoundMail) };
+  return { size, mail: mailOf(found as FoundMail) };
 }
 
-function mailOf(row: FoundMail): Mail {
-  return {
-    id: row.mail_id,
-    name: row.name,
-    payload: row.payload,
-    requeueCount: row.requeue_count,
-    requeuesMax: row.requeues_max ?? undefined,
-    fetchCount: row.fetch_count,
-    acceptedAtMs: row.accepted_at_ms,
-    expiresAtMs: row.expires_at_ms,
-    firstFetchedAtMs: row.first_fetched_at_ms ?? undefined,
-  };
+function mailOf({ sequence: _, ...found }: FoundMail): Mail {
+  return found;
 }

@@ -35,7 +35,7 @@ export class RowSet<R extends Row> {
     const { select, lock: locked } = this.#table;
     const params = this.#table.keysOf(keys.map(([, row]) => row));
     const found = await session.query<R>(lock ? locked : select, params);
-    for (const row of found) this.#rows.set(this.#table.textOf(row), row);
+    for (const row of this.#table.read(found)) this.#rows.set(this.#table.textOf(row), row);
   }
 
   /** Adds a row read elsewhere; a known row stays as it is. */

@@ -1,14 +1,46 @@
+import type { Fields, KeptField, RecordOf } from '../../../domain/fields.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Row } from '../connection/database.ts';
 
-/** The SQL type of a column, with the type of its values. */
-export type Column<V> = string & { readonly values?: V };
+/** A column, with the type of its values. */
+export interface Column<V> {
+  readonly type: string;
+  /** Text that sorts by byte. */
+  readonly isKey?: boolean;
+  /** Its values may be null. */
+  readonly isNullable?: boolean;
+  /** Likewise, and null is read as undefined. */
+  readonly isOptional?: boolean;
+  /** The migration that added it to a table that was there; absent or 1: none did. */
+  readonly since?: number;
+  readonly values?: V;
+}
 
-/** Columns with their SQL types, and the key. */
+/** Columns by the names of their values in rows, and the key. A column has the same name in snake case, or one of `names`. */
 interface TableShape<R extends Row> {
   table: string;
   columns: { readonly [C in keyof R]-?: Column<R[C]> };
   key: readonly (keyof R & string)[];
+  names?: Readonly<Record<string, string>>;
+}
+
+/** The column of a field. */
+function columnOf({ kind, max, isOptional, since }: KeptField): Column<unknown> {
+  const isBytes = kind === 'uuid' || kind === 'bytes';
+  if (kind === 'count')
+    return { type: max > 0x7fffffff ? 'bigint' : max > 0x7fff ? 'integer' : 'smallint', isOptional, since };
+  return {
+    type: kind === 'time' ? 'bigint' : isBytes ? 'bytea' : 'text',
+    isKey: kind === 'device',
+    isOptional,
+    since,
+  };
+}
+
+/** The columns of a record's fields. */
+export function columnsOf<F extends Fields>(fields: F): { readonly [N in keyof F]: Column<RecordOf<F>[N]> } {
+  const columns = Object.entries(fields).map(([name, field]) => [name, columnOf(field)]);
+  return Object.fromEntries(columns);
 }
 
 /**
@@ -31,30 +63,84 @@ export class DatabaseTable<R extends Row> {
    */
   readonly remove: string;
   readonly put: string;
+  /** All columns of the table `t`, by the names of their values. */
+  readonly columns: string;
   readonly columnNames: readonly (keyof R & string)[];
   readonly shape: TableShape<R>;
+  readonly #optional: readonly string[];
 
   constructor(shape: TableShape<R>) {
     const { table, columns, key } = shape;
     this.shape = shape;
     this.columnNames = Object.keys(columns) as (keyof R & string)[];
+    this.#optional = this.columnNames.filter((name) => columns[name].isOptional);
     this.name = table;
+    const list = (names: readonly (keyof R & string)[], of: (column: string) => string): string =>
+      names.map((name) => of(this.columnOf(name))).join(', ');
     const unnest = (names: readonly (keyof R & string)[]): string => {
-      const arrays = names.map((column, index) => `$${index + 1}::${columns[column]}[]`);
-      return `unnest(${arrays.join(', ')}) AS k (${names.join(', ')})`;
+      const arrays = names.map((name, index) => `$${index + 1}::${columns[name].type}[]`);
+      return `unnest(${arrays.join(', ')}) AS k (${list(names, String)})`;
     };
-    const on = key.map((column) => `t.${column} = k.${column}`).join(' AND ');
+    const on = key.map((name) => `t.${this.columnOf(name)} = k.${this.columnOf(name)}`).join(' AND ');
     const lookUp = (selected: string, end: string): string =>
       `SELECT f.* FROM ${unnest(key)} CROSS JOIN LATERAL (SELECT ${selected} FROM ${table} t WHERE ${on} ${end}) AS f`;
-    const columnsOfRow = this.columnNames.map((column) => `t.${column}`).join(', ');
-    this.select = lookUp(columnsOfRow, oneByOne);
-    this.lock = lookUp(columnsOfRow, 'FOR UPDATE');
+    this.columns = this.columnsBut();
+    this.select = lookUp(this.columns, oneByOne);
+    this.lock = lookUp(this.columns, 'FOR UPDATE');
     this.remove = `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(${lookUp('t.ctid', oneByOne)}))`;
-    const changes = this.columnNames.filter((column) => !key.includes(column));
-    const sets = changes.map((column) => `${column} = excluded.${column}`).join(', ');
+    const changes = this.columnNames.filter((name) => !key.includes(name));
+    const sets = list(changes, (column) => `${column} = excluded.${column}`);
     this.put =
-      `INSERT INTO ${table} (${this.columnNames.join(', ')}) SELECT * FROM ${unnest(this.columnNames)} ` +
-      `ON CONFLICT (${key.join(', ')}) DO ${sets === '' ? 'NOTHING' : `UPDATE SET ${sets}`}`;
+      `INSERT INTO ${table} (${list(this.columnNames, String)}) SELECT * FROM ${unnest(this.columnNames)} ` +
+      `ON CONFLICT (${list(key, String)}) DO ${sets === '' ? 'NOTHING' : `UPDATE SET ${sets}`}`;
+  }
+
+  /** Creates the table with the columns that it had then; `storage` is what comes behind them. */
+  create(storage = ''): string {
+    const key = this.shape.key.map((name) => this.columnOf(name)).join(', ');
+    return `CREATE TABLE ${this.name} (${this.#define(1).join(', ')}, PRIMARY KEY (${key})) ${storage};`;
+  }
+
+  /** Adds the columns that came with a migration. */
+  alter(since: number): string {
+    return this.#define(since)
+      .map((column) => `ALTER TABLE ${this.name} ADD COLUMN ${column};`)
+      .join('\n');
+  }
+
+  #define(added: number): string[] {
+    const names = this.columnNames.filter((name) => (this.shape.columns[name].since ?? 1) === added);
+    return names.map((name) => {
+      const { type, isKey, isNullable, isOptional } = this.shape.columns[name];
+      const collation = isKey ? ' COLLATE "C"' : '';
+      return `${this.columnOf(name)} ${type}${collation}${isNullable || isOptional ? '' : ' NOT NULL'}`;
+    });
+  }
+
+  /** The column of a value. */
+  columnOf(name: keyof R & string): string {
+    return this.shape.names?.[name] ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  }
+
+  /** Selects a column of the table `t`, or what stands for it, by the name of its values. */
+  selected(name: keyof R & string, instead?: string): string {
+    const column = this.columnOf(name);
+    const text = instead ?? `t.${column}`;
+    return column === name && instead === undefined ? text : `${text} AS "${name}"`;
+  }
+
+  /** `columns` without some. */
+  columnsBut(...without: readonly (keyof R & string)[]): string {
+    const names = this.columnNames.filter((name) => !without.includes(name));
+    return names.map((name) => this.selected(name)).join(', ');
+  }
+
+  /** Completes rows, or what was selected of them: an absent value is undefined. */
+  read<S extends readonly object[]>(rows: S): S {
+    for (const row of rows as readonly Record<string, unknown>[]) {
+      for (const name of this.#optional) if (row[name] === null) row[name] = undefined;
+    }
+    return rows;
   }
 
   /** Parameters of `select`, `lock` and `remove`. */
@@ -74,7 +160,7 @@ export class DatabaseTable<R extends Row> {
 
   #valuesOf(columns: readonly (keyof R & string)[], rows: readonly Partial<R>[]): unknown[][] {
     return columns.map((column) => {
-      const isJson = this.shape.columns[column] === 'jsonb';
+      const isJson = this.shape.columns[column].type === 'jsonb';
       return rows.map(({ [column]: value }) => (isJson ? JSON.stringify(value) : value));
     });
   }

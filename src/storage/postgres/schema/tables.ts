@@ -1,35 +1,39 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { DeathReason, MailEnd } from '../../../domain/mail/ended-mail.ts';
+import { delayedFields, letterFields, mailFields, receiptFields } from '../../../domain/mail/mail-fields.ts';
 import type { RecordKind } from '../../../domain/records/record.ts';
-import { type Column, DatabaseTable, type RowOf } from './table.ts';
+import { type Column, columnsOf, DatabaseTable, type RowOf } from './table.ts';
 
-const text: Column<string> = 'text';
-const boolean: Column<boolean> = 'boolean';
-const smallint: Column<number> = 'smallint';
-const integer: Column<number> = 'integer';
-const bigint: Column<number> = 'bigint';
-const bytea: Column<Buffer> = 'bytea';
-const deviceKey: Column<DeviceKey> = 'text';
-const texts: Column<string[]> = 'jsonb';
+const text: Column<string> = { type: 'text' };
+/** Text that sorts by byte. */
+const idText: Column<string> = { type: 'text', isKey: true };
+const boolean: Column<boolean> = { type: 'boolean' };
+const smallint: Column<number> = { type: 'smallint' };
+const integer: Column<number> = { type: 'integer' };
+const bigint: Column<number> = { type: 'bigint' };
+const bytea: Column<Buffer> = { type: 'bytea' };
+const deviceKey: Column<DeviceKey> = { type: 'text', isKey: true };
+const texts: Column<string[]> = { type: 'jsonb' };
 
 function wordOf<W extends string>(): Column<W> {
-  return 'text';
+  return { type: 'text' };
 }
 
 /** A column whose values may be absent. */
 function orNull<V>(column: Column<V>): Column<V | null> {
-  return column;
+  return { ...column, isNullable: true };
 }
 
-/** The tables in migrations.ts, and their rows. Absent values are null. */
+/** Tables that migrations.ts creates, and their rows. A mail's and what comes of it have the fields of their records. */
 export const device = new DatabaseTable({
   table: 'device',
   columns: {
     device: deviceKey,
     enabled: boolean,
+    /** SHA-256 digests, newest first, concatenated. */
     secret_digests: bytea,
     old_secret_until_ms: orNull(bigint),
     name: text,
+    /** Prefix of the name in UTF-8, for searches; null for none. */
     name_key: orNull(bytea),
     tags: texts,
     created_at_ms: bigint,
@@ -40,11 +44,16 @@ export type DeviceRow = RowOf<typeof device>;
 
 export const deviceTag = new DatabaseTable({
   table: 'device_tag',
-  columns: { fleet_id: text, tag: text, device: deviceKey },
+  columns: { fleet_id: idText, tag: idText, device: deviceKey },
   key: ['fleet_id', 'tag', 'device'],
 });
 export type DeviceTagRow = RowOf<typeof deviceTag>;
 
+/**
+ * Single values: 'forgotten', the time of the latest idempotency key that was dropped; 'moved', where the last record
+ * stands that came from the log of another shard; 'database' and 'databases', the identity of this shard in the store
+ * (shard-identity.ts); and cursors of the log's trimmer by the rules it ran with (record-trimmer.ts).
+ */
 export const value = new DatabaseTable({
   table: 'value',
   columns: { name: text, number: bigint },
@@ -52,6 +61,7 @@ export const value = new DatabaseTable({
 });
 export type ValueRow = RowOf<typeof value>;
 
+/** One row per device; `bucket` is of when it was last seen, 0 for never. */
 export const activity = new DatabaseTable({
   table: 'activity',
   columns: { device: deviceKey, last_seen_ms: orNull(bigint), address: orNull(bytea), bucket: bigint },
@@ -59,93 +69,69 @@ export const activity = new DatabaseTable({
 });
 export type ActivityRow = RowOf<typeof activity>;
 
+/** One row per device: whoever changes the device or its mail locks it first, in order of device. */
 export const mailbox = new DatabaseTable({
   table: 'mailbox',
   columns: {
     device: deviceKey,
     size: integer,
+    /** No mail has a sequence below it. */
     head: bigint,
+    /** The next sequence. */
     tail: bigint,
+    /** When the mail at the head came there. */
     waiting_since_ms: orNull(bigint),
     delayed: integer,
+    /** Mail settled last (settled-mails.ts). */
     settled: bytea,
   },
   key: ['device'],
 });
 export type MailboxRow = RowOf<typeof mailbox>;
 
+const { id, name, payload, requeueCount, requeuesMax, fetchCount, firstFetchedAtMs } = columnsOf(mailFields);
 export const mail = new DatabaseTable({
   table: 'mail',
   columns: {
     device: deviceKey,
     sequence: bigint,
-    mail_id: bytea,
-    name: text,
-    payload: bytea,
-    requeue_count: integer,
-    requeues_max: orNull(smallint),
-    fetch_count: integer,
-    first_fetched_at_ms: orNull(bigint),
-    accepted_at_ms: bigint,
-    expires_at_ms: bigint,
+    ...{ id, name, payload, requeueCount, requeuesMax, fetchCount, firstFetchedAtMs },
+    ...columnsOf(mailFields),
   },
   key: ['device', 'sequence'],
+  names: { id: 'mail_id' },
 });
 export type MailRow = RowOf<typeof mail>;
 
 export const delayedMail = new DatabaseTable({
   table: 'delayed_mail',
-  columns: {
-    device: deviceKey,
-    mail_id: bytea,
-    deliver_at_ms: bigint,
-    ttl_seconds: bigint,
-    mailbox_mails_max: integer,
-    name: text,
-    payload: bytea,
-    requeues_max: orNull(smallint),
-  },
-  key: ['device', 'mail_id'],
+  columns: { device: deviceKey, ...columnsOf(delayedFields) },
+  key: ['device', 'id'],
+  names: { id: 'mail_id' },
 });
 export type DelayedMailRow = RowOf<typeof delayedMail>;
 
+const { state, queuedAtMs, fetchCount: receiptFetchCount } = columnsOf(receiptFields);
 export const receipt = new DatabaseTable({
   table: 'receipt',
   columns: {
     device: deviceKey,
-    mail_id: bytea,
-    state: wordOf<MailEnd>(),
-    name: text,
-    queued_at_ms: orNull(bigint),
-    fetch_count: integer,
-    first_fetched_at_ms: orNull(bigint),
-    requeue_count: integer,
-    settled_at_ms: bigint,
+    mailId: bytea,
+    ...{ state, name, queuedAtMs, fetchCount: receiptFetchCount, firstFetchedAtMs },
+    ...columnsOf(receiptFields),
   },
-  key: ['device', 'mail_id'],
+  key: ['device', 'mailId'],
 });
 export type ReceiptRow = RowOf<typeof receipt>;
 
 export const deadLetter = new DatabaseTable({
   table: 'dead_letter',
-  columns: {
-    fleet_id: text,
-    mail_id: bytea,
-    device: deviceKey,
-    reason: wordOf<DeathReason>(),
-    died_at_ms: bigint,
-    name: text,
-    payload: bytea,
-    queued_at_ms: orNull(bigint),
-    fetch_count: integer,
-    first_fetched_at_ms: orNull(bigint),
-    requeue_count: integer,
-    requeues_max: orNull(smallint),
-  },
-  key: ['fleet_id', 'mail_id', 'device'],
+  columns: { fleetId: idText, mailId: bytea, device: deviceKey, ...columnsOf(letterFields) },
+  key: ['fleetId', 'mailId', 'device'],
 });
 export type DeadLetterRow = RowOf<typeof deadLetter>;
 
+/** Dedupe keys of mail (Enqueue.dedupeKey). */
 export const dedupe = new DatabaseTable({
   table: 'sent',
   columns: { once: bytea, device: deviceKey, mail_id: bytea },
@@ -160,14 +146,15 @@ export const broadcastMark = new DatabaseTable({
 });
 export type BroadcastMarkRow = RowOf<typeof broadcastMark>;
 
+/** UUIDv7 keys sort by time: partitions are dropped whole. */
 export const idempotency = new DatabaseTable({
   table: 'idempotency',
-  columns: { key: bytea, scope: text, digest: bytea, result: bytea },
+  columns: { key: bytea, scope: idText, digest: bytea, result: bytea },
   key: ['key', 'scope'],
 });
 export type IdempotencyRow = RowOf<typeof idempotency>;
 
-/** Appending to the log uses a statement of its own. */
+/** Appending uses a statement of its own. */
 export const record = new DatabaseTable({
   table: 'record',
   columns: {
@@ -178,7 +165,9 @@ export const record = new DatabaseTable({
     kind: wordOf<RecordKind>(),
     schema: text,
     payload: bytea,
+    /** When it was itself stored, if it came from the log of another shard and stands here by the time of newer ones. */
     own_at_ms: orNull(bigint),
+    /** When the device recorded it, where it said so (D25). */
     recorded_at_ms: orNull(bigint),
   },
   key: ['position', 'stored_at_ms'],
@@ -188,22 +177,33 @@ export type RecordRow = RowOf<typeof record>;
 /** Changes of devices add to it with a statement of their own. */
 export const fleetCount = new DatabaseTable({
   table: 'fleet_count',
-  columns: { fleet_id: text, devices: bigint, disabled: bigint },
+  columns: { fleet_id: idText, devices: bigint, disabled: bigint },
   key: ['fleet_id'],
 });
 export type FleetCountRow = RowOf<typeof fleetCount>;
 
-/** For copies; nodes write what they share with statements of their own. */
+/** Null for a removed row, which copies never see. */
+const removable: Column<Buffer> = { type: 'bytea', isNullable: true };
+
+/**
+ * In the first database only, for all nodes: declarations, and cursors of jobs, in the layout of their stores. A
+ * replicated store retains removed rows for a while; each of its changes has a version, whose row the writer locks.
+ * Nodes write with statements of their own.
+ */
 export const storedRowTable = new DatabaseTable({
   table: 'stored',
-  columns: { store: text, name: text, key: bytea, value: bytea, version: bigint, at_ms: bigint },
+  columns: { store: idText, name: idText, key: bytea, value: removable, version: bigint, at_ms: bigint },
   key: ['store', 'name', 'key'],
 });
 export type StoredRow = RowOf<typeof storedRowTable>;
 
+/**
+ * The audit log, in the same database. The entry is JSON as text: input it repeats may hold characters that the JSON
+ * types reject. `book` is an index in auditBooks, `owner` whose share of the book it uses.
+ */
 export const audit = new DatabaseTable({
   table: 'audit',
-  columns: { number: bigint, book: smallint, owner: text, at_ms: bigint, entry: text },
+  columns: { number: bigint, book: smallint, owner: idText, at_ms: bigint, entry: text },
   key: ['number'],
 });
 export type AuditRow = RowOf<typeof audit>;

@@ -92,10 +92,10 @@ export class UnitOfWork {
 
   /** For mail sent before, also loads whether it is still delayed. */
   #wantRepeated(): void {
-    for (const { device, mail_id } of this.dedupe.all()) this.delayed.preload({ device, mail_id });
+    for (const { device, mail_id: id } of this.dedupe.all()) this.delayed.preload({ device, id });
     for (const { scope, result } of this.keys.all()) {
       if (scope.length !== deviceKeyLength + senderMark.length) continue;
-      this.delayed.preload({ device: scope.slice(0, deviceKeyLength) as DeviceKey, mail_id: result });
+      this.delayed.preload({ device: scope.slice(0, deviceKeyLength) as DeviceKey, id: result });
     }
   }
 

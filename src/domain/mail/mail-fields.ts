@@ -1,0 +1,89 @@
+import { mailRequeuesMax } from '../../core/bounds.ts';
+import { field } from '../fields.ts';
+
+/** Requeues counted of a mail, which may be requeued more often. */
+export const requeueCountMax = 0xffff;
+/** Fetches counted of a mail in its mailbox, and of one that has ended. */
+export const mailFetchesMax = 0xffffff;
+export const receiptFetchesMax = 0x7fffffff;
+
+/** How a mail ended (D16, D17). `mailbox_full`: a delayed mail whose mailbox was full when it was due. */
+export const mailEnds = [
+  'acked',
+  'rejected',
+  'expired',
+  'withdrawn',
+  'over_requeued',
+  'mailbox_full',
+] as const;
+/** Ends that make the mail a dead letter. */
+export const deathReasons = ['rejected', 'expired', 'over_requeued', 'mailbox_full'] as const;
+
+/** Fields that a mail has from its sender besides its name and payload, for as long as it is kept. */
+const sentOptions = {
+  /** One more requeue makes it a dead letter (D16); undefined: never. */
+  requeuesMax: field.optional(field.count(mailRequeuesMax)),
+};
+
+/** A mail in its mailbox. In the order of LMDB, here and below; what has no fixed length comes last there. */
+export const mailFields = {
+  id: field.uuid,
+  requeueCount: field.count(requeueCountMax),
+  ...sentOptions,
+  fetchCount: field.count(mailFetchesMax),
+  /** This and `expiresAtMs`: by the wall clock if `mails` returns them; as stored in a `MailboxHead`. */
+  acceptedAtMs: field.shardTime,
+  expiresAtMs: field.shardTime,
+  firstFetchedAtMs: field.optional(field.time),
+  name: field.name,
+  /** The bytes as sent (D11); `{}` for mail without payload. */
+  payload: field.bytes,
+};
+const { requeueCount, fetchCount, firstFetchedAtMs, name, payload } = mailFields;
+
+/** All that a mail is from its sender. */
+export const sentFields = { name, payload, ...sentOptions };
+
+/** A mail that was never fetched. */
+export const unfetched = { requeueCount: 0, fetchCount: 0, firstFetchedAtMs: undefined };
+
+/** A mail that waits for its delivery time, in no mailbox yet. */
+export const delayedFields = {
+  id: field.uuid,
+  deliverAtMs: field.shardTime,
+  /** Counted from its delivery. */
+  ttlSeconds: field.count(0xffffffff),
+  /** Limit of its mailbox when it is delivered. */
+  mailboxMailsMax: field.count(0x7fffffff),
+  ...sentFields,
+};
+
+/** Fields of a mail that its receipt has too. */
+export const keptFields = { name, requeueCount, fetchCount, firstFetchedAtMs };
+
+/** The receipt of a mail that has ended (D17). */
+export const receiptFields = {
+  state: field.word(mailEnds),
+  requeueCount,
+  fetchCount: field.count(receiptFetchesMax),
+  /** Undefined if no mailbox ever accepted it. */
+  queuedAtMs: field.optional(field.shardTime),
+  firstFetchedAtMs,
+  settledAtMs: field.shardTime,
+  name,
+};
+
+/** A mail that ended other than intended (D16), with all that it was but its expiry. */
+export const letterFields = {
+  reason: field.word(deathReasons),
+  diedAtMs: field.shardTime,
+  name,
+  payload,
+  queuedAtMs: receiptFields.queuedAtMs,
+  fetchCount,
+  firstFetchedAtMs,
+  requeueCount,
+  ...sentOptions,
+};
+/** Fields that a dead letter has of its mail, besides the payload. */
+export const livingFields = { ...keptFields, ...sentOptions };
