@@ -185,11 +185,16 @@ async function expectRepeats(store: Store): Promise<void> {
   }
 }
 
-const rebalance = (
+/** Its progress, which is told of what takes some seconds, is left out. */
+async function rebalance(
   from: readonly string[],
   to: readonly string[],
   ...more: string[]
-): Promise<CommandResult> => fleetpost(argumentsOf(from, to, ...more));
+): Promise<CommandResult> {
+  const result = await fleetpost(argumentsOf(from, to, ...more));
+  return { ...result, stderr: result.stderr.replace(/^Moving: .*\n/gm, '') };
+}
+
 const argumentsOf = (from: readonly string[], to: readonly string[], ...more: string[]): string[] => [
   'rebalance',
   ...from.flatMap((url) => ['--from', url]),

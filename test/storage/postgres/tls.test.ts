@@ -33,6 +33,18 @@ describe('a database behind TLS', () => {
       'ALTER SYSTEM SET ssl = on',
       'SELECT pg_reload_conf()',
     );
+    // The answer does not wait for it: new sessions have the setting once it is done.
+    const isOn = `DO $$ BEGIN IF current_setting('ssl') <> 'on' THEN RAISE 'not yet'; END IF; END $$`;
+    await expect
+      .poll(
+        () =>
+          postgres.run(isOn).then(
+            () => true,
+            () => false,
+          ),
+        { timeout: 20_000 },
+      )
+      .toBe(true);
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
