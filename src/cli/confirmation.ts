@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { type Command, Option } from 'commander';
+import type { ListDocument } from '../contract/document.ts';
 import { OperatorError } from '../core/errors.ts';
-import type { AdminClient, Parameters } from './admin-client.ts';
 import { print, printable } from './output.ts';
 
 /** Options of a command that changes many things at once. */
@@ -81,17 +81,12 @@ export async function isConfirmed(
 
 /** Selects what a list of the admin API names. */
 export async function selectListed<T>(
-  client: AdminClient,
-  path: string,
-  filter: Parameters,
+  pages: AsyncIterable<ListDocument<T>>,
   nameOf: (item: T) => string,
-  pageMax?: number,
 ): Promise<Selection> {
   let count = 0;
   const first: string[] = [];
-  for await (const { items } of client.pagesAs<T>(path, filter, {
-    ...(pageMax !== undefined && { pageMax }),
-  })) {
+  for await (const { items } of pages) {
     count += items.length;
     first.push(...items.slice(0, firstMax - first.length).map(nameOf));
   }

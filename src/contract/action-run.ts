@@ -1,8 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { actionStateKeyLengthMax } from '../core/bounds.ts';
-import { closedObject, jsonObject, nullable, recordedAt, time } from './document.ts';
+import { deadLettersOf } from './dead-letter.ts';
+import { closedObject, jsonObject, nullable, pageLimit, recordedAt, time } from './document.ts';
 import { mailStates } from './mail.ts';
 import { recordDocument, runKind } from './record.ts';
+import { declareRoutes } from './routes/route.ts';
 
 /** docs/actions/operating.md explains each. */
 export const runErrorCode = Type.Enum([
@@ -98,7 +100,7 @@ export const logLineDocument = Type.Object({
 export type LogLineDocument = Static<typeof logLineDocument>;
 
 /** A run that failed for good. */
-export const deadRunDocument = Type.Object({
+const deadRunDocument = Type.Object({
   run: Type.Integer({ description: 'Number of its last attempt, as in the list of runs.' }),
   record_id: Type.String(),
   kind: runKind,
@@ -119,8 +121,38 @@ export const deadRunDocument = Type.Object({
   ),
 });
 export type DeadRunDocument = Static<typeof deadRunDocument>;
-export const shownDeadRunDocument = Type.Interface([deadRunDocument], {
+const shownDeadRunDocument = Type.Interface([deadRunDocument], {
   payload: Type.Object({}, { description: 'The payload as the device sent it.' }),
+});
+
+export const runNumber = Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 });
+/** The cursor of runs, log lines and dead letters. */
+export const afterNumber = Type.Integer({
+  minimum: 1,
+  maximum: 2 ** 48 - 2,
+  description: '`next` of the previous page.',
+});
+const deadLetters = deadLettersOf({
+  of: 'an action',
+  scope: 'admin',
+  documents: { listed: deadRunDocument, shown: shownDeadRunDocument },
+  params: { run: runNumber },
+  after: afterNumber,
+  limit: pageLimit,
+  texts: {
+    listing: 'Newest first. A single one is shown with its payload.',
+    replayingAll: 'Each starts over with all its attempts.',
+  },
+});
+
+/** The dead letters of an action. */
+export const actionDeadLetterRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/actions/{name}/dead-letters': deadLetters.list,
+  'GET /fleets/{fleet_id}/actions/{name}/dead-letters/{run}': deadLetters.show,
+  'POST /fleets/{fleet_id}/actions/{name}/dead-letters/{run}/replay': deadLetters.replay,
+  'DELETE /fleets/{fleet_id}/actions/{name}/dead-letters/{run}': deadLetters.drop,
+  'POST /fleets/{fleet_id}/actions/{name}/dead-letters/replay': deadLetters.replayAll,
+  'DELETE /fleets/{fleet_id}/actions/{name}/dead-letters': deadLetters.dropAll,
 });
 
 const stateKey = Type.String({ minLength: 1, maxLength: actionStateKeyLengthMax });

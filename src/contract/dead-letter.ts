@@ -1,5 +1,15 @@
-import { type Static, Type } from 'typebox';
-import { closedObject, deviceId, nullable, oneOrSeveral, repeatedParameter, time } from './document.ts';
+import { type Static, type TSchema, Type } from 'typebox';
+import type { Scope } from '../core/scope.ts';
+import {
+  closedObject,
+  deviceId,
+  listOf,
+  nullable,
+  oneOrSeveral,
+  repeatedParameter,
+  time,
+} from './document.ts';
+import type { RouteDeclaration } from './routes/route.ts';
 
 const reasons = ['rejected', 'expired', 'over_requeued', 'mailbox_full'] as const;
 const reason = Type.Enum([...reasons]);
@@ -75,9 +85,54 @@ export const droppedLetterDocument = Type.Object({
 });
 export type DroppedLetterDocument = Static<typeof droppedLetterDocument>;
 
-/** How many dead letters of an action or a forwarder were replayed. */
-export const replayedDocument = Type.Object({ replayed: Type.Integer() });
-export type ReplayedDocument = Static<typeof replayedDocument>;
-/** How many dead letters of an action or a forwarder were dropped. */
-export const droppedDocument = Type.Object({ dropped: Type.Integer() });
-export type DroppedDocument = Static<typeof droppedDocument>;
+/** The dead letters of a resource that has a name in its fleet, as their routes need them. */
+interface DeadLetterResource<Listed, Shown, Params, After, Limit> {
+  /** Of what they are: `an action`. */
+  of: string;
+  /** Scope for replaying and dropping them. */
+  scope: Scope;
+  /** `shown` has the payload too. */
+  documents: { listed: Listed; shown: Shown };
+  /** The parameter that names a letter, if it is more than a text. */
+  params: Params;
+  after: After;
+  limit: Limit;
+  texts: { listing: string; replayingAll: string };
+}
+
+/** Declares the routes below a resource that list, show, replay and drop its dead letters. */
+export function deadLettersOf<
+  Listed extends TSchema,
+  Shown extends TSchema,
+  Params extends Record<string, TSchema>,
+  After extends TSchema,
+  Limit extends TSchema,
+>(resource: DeadLetterResource<Listed, Shown, Params, After, Limit>) {
+  const { of, scope, documents, params, after, limit, texts } = resource;
+  const replayed = { 200: Type.Object({ replayed: Type.Integer() }) };
+  const dropped = { 200: Type.Object({ dropped: Type.Integer() }) };
+  return {
+    list: {
+      scope: 'read',
+      summary: `List dead letters of ${of}`,
+      description: texts.listing,
+      query: Type.Object({ after: Type.Optional(after), limit }),
+      answers: { 200: listOf(documents.listed) },
+    },
+    show: {
+      scope: 'read',
+      summary: `Show a dead letter of ${of} with its payload`,
+      params,
+      answers: { 200: documents.shown },
+    },
+    replay: { scope, summary: `Replay a dead letter of ${of}`, params, answers: replayed },
+    drop: { scope, summary: `Drop a dead letter of ${of}`, params, answers: dropped },
+    replayAll: {
+      scope,
+      summary: `Replay all dead letters of ${of}`,
+      description: texts.replayingAll,
+      answers: replayed,
+    },
+    dropAll: { scope, summary: `Drop all dead letters of ${of}`, answers: dropped },
+  } satisfies Record<string, RouteDeclaration>;
+}

@@ -22,11 +22,13 @@ import { addSchemaRoutes } from '../admin-api/routes/schemas.ts';
 import { addServerRoute } from '../admin-api/server/about-server.ts';
 import type { RouteGroups } from '../admin-api/server/server.ts';
 import { addTopRoute } from '../admin-api/server/top.ts';
+import { actionDeadLetterRoutes } from '../contract/action-run.ts';
 import { consumerRoutes } from '../contract/consumer.ts';
+import { forwarderRoutes } from '../contract/forwarder.ts';
 import { attentionToActions } from '../features/actions/attention.ts';
 import { addActionMetrics } from '../features/actions/metrics.ts';
 import { addActionRoutes } from '../features/actions/routes.ts';
-import { addActionRunRoutes } from '../features/actions/run-routes.ts';
+import { actionDeadLetterHandlers, addActionRunRoutes } from '../features/actions/run-routes.ts';
 import { addActionStateRoutes } from '../features/actions/state-routes.ts';
 import { addAuditRoutes } from '../features/audit/routes.ts';
 import { addBackupMetrics } from '../features/backups/metrics.ts';
@@ -39,7 +41,7 @@ import { addConsumerMetrics } from '../features/consumers/metrics.ts';
 import { consumerHandlers } from '../features/consumers/routes.ts';
 import { attentionToForwarders } from '../features/forwarders/attention.ts';
 import { addForwarderMetrics } from '../features/forwarders/metrics.ts';
-import { addForwarderRoutes } from '../features/forwarders/routes.ts';
+import { forwarderHandlers } from '../features/forwarders/routes.ts';
 import { addRecordRoutes } from '../features/records/routes.ts';
 import { addSeriesRoute } from '../features/series/routes.ts';
 import type { OperatorParts } from './operator-parts.ts';
@@ -77,8 +79,9 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app, { exports }) => addAuditRoutes(app, parts, exports),
       (app) => addActionRoutes(app, parts),
       (app) => addActionRunRoutes(app, parts),
+      (app) => addRoutes(app, actionDeadLetterRoutes, actionDeadLetterHandlers(parts)),
       (app) => addActionStateRoutes(app, parts),
-      (app) => addForwarderRoutes(app, parts),
+      (app) => addRoutes(app, forwarderRoutes, forwarderHandlers(parts)),
       (app) => addRecordRoutes(app, parts),
       (app) => addSeriesRoute(app, parts),
       (app) => addRoutes(app, consumerRoutes, consumerHandlers(parts)),

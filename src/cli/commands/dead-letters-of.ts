@@ -1,29 +1,37 @@
 import type { Command } from 'commander';
-import type { DroppedDocument, ReplayedDocument } from '../../contract/dead-letter.ts';
+import { below, type ItemAt, type Path } from '../../contract/routes/path.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { type BulkOptions, isConfirmed, selectListed, withConfirmation } from '../confirmation.ts';
 import { connect } from '../connection.ts';
 import { type FleetOptions, fleetCommand, type ListOptions, withListOptions } from '../options.ts';
 import { fields, listText, print } from '../output.ts';
 
+type AllLetters =
+  | '/fleets/{fleet_id}/actions/{name}/dead-letters'
+  | '/fleets/{fleet_id}/forwarders/{name}/dead-letters';
+type OneLetter =
+  | '/fleets/{fleet_id}/actions/{name}/dead-letters/{run}'
+  | '/fleets/{fleet_id}/forwarders/{name}/dead-letters/{record_id}';
+
 /** The dead letters of a resource, as its commands need them. */
-export interface DeadLettersOf<Letter, Shown extends object> {
-  /** `an action`, and the path below it. */
+export interface DeadLettersOf<All extends AllLetters, Shown extends object> {
+  /** `an action`. */
   of: string;
-  url(options: FleetOptions, name: string, ...rest: string[]): string;
+  pathOfAll(options: FleetOptions, name: string): Path<All>;
+  pathOfOne(options: FleetOptions, name: string, id: string): Path<OneLetter>;
   /** The argument that names a letter, and how it is checked. */
   argument: { name: string; description: string; parse?(text: string): unknown };
   columns: readonly (keyof Shown & string)[];
   /** As shown to people; `inList`: in one line. */
-  shownOf(letter: Letter, inList: boolean): Shown;
+  shownOf(letter: ItemAt<All>, inList: boolean): Shown;
   /** Letters per request. */
   pageMax: number;
 }
 
 /** Adds `dead-letters|replay|drop`. */
-export function addDeadLetterCommandsOf<Letter, Shown extends object>(
+export function addDeadLetterCommandsOf<All extends AllLetters, Shown extends object>(
   group: Command,
-  { of, url, argument, columns, shownOf, pageMax }: DeadLettersOf<Letter, Shown>,
+  { of, pathOfAll, pathOfOne, argument, columns, shownOf, pageMax }: DeadLettersOf<All, Shown>,
 ): void {
   // The first column names a letter.
   const idOf = (shown: Shown): string => String(columns[0] === undefined ? '' : shown[columns[0]]);
@@ -40,16 +48,15 @@ export function addDeadLetterCommandsOf<Letter, Shown extends object>(
     ),
   ).action(async (name: string, id: unknown, options: FleetOptions & ListOptions) => {
     const client = connect(options);
-    const path = url(options, name, 'dead-letters', ...(id === undefined ? [] : [String(id)]));
     if (id === undefined) {
-      const letters = await client.listAs<Letter>(path, options, {}, pageMax);
+      const letters = await client.list(pathOfAll(options, name), options, undefined, pageMax);
       const shown = { ...letters, items: letters.items.map((letter) => shownOf(letter, true)) };
       print(options, letters, listText(shown, columns, 'There are no dead letters.'));
       return;
     }
     // Printed as received: parsing would change large numbers in the payload (D11).
-    const text = await client.requestText('GET', path);
-    const shown = options.json ? text : fields(shownOf(JSON.parse(text) as Letter, false));
+    const text = await client.requestText('GET', pathOfOne(options, name, String(id)));
+    const shown = options.json ? text : fields(shownOf(JSON.parse(text) as ItemAt<All>, false));
     process.stdout.write(`${shown}\n`);
   });
 
@@ -57,7 +64,7 @@ export function addDeadLetterCommandsOf<Letter, Shown extends object>(
   const onLetters = (
     verb: string,
     description: string,
-    act: (path: string, options: FleetOptions) => Promise<void>,
+    act: (path: Path<AllLetters | OneLetter>, options: FleetOptions) => Promise<void>,
   ): void => {
     const command = withArgument(fleetCommand(group, `${verb} <name>`, description));
     withConfirmation(command.option('--all', 'all dead letters')).action(
@@ -65,21 +72,23 @@ export function addDeadLetterCommandsOf<Letter, Shown extends object>(
         if ((id === undefined) === (options.all === undefined)) {
           throw new OperatorError(`Name one dead letter (${argument.description}), or all of them by --all.`);
         }
-        const path = url(options, name, 'dead-letters', ...(id === undefined ? [] : [String(id)]));
         if (id !== undefined && options.dryRun) throw new OperatorError('--dry-run goes with --all.');
+        if (id !== undefined) return act(pathOfOne(options, name, String(id)), options);
+        const path = pathOfAll(options, name);
         const select = () =>
-          selectListed<Letter>(connect(options), path, {}, (one) => idOf(shownOf(one, true)), pageMax);
-        if (id === undefined && !(await isConfirmed([verb, 'dead letters'], options, select))) return;
-        await act(path, options);
+          selectListed(connect(options).pages(path, undefined, { pageMax }), (one) =>
+            idOf(shownOf(one, true)),
+          );
+        if (await isConfirmed([verb, 'dead letters'], options, select)) await act(path, options);
       },
     );
   };
   onLetters('replay', 'replay dead letters', async (path, options) => {
-    const answer = await connect(options).requestAs<ReplayedDocument>('POST', `${path}/replay`);
+    const answer = await connect(options).request('POST', below(path, '/replay', {}));
     print(options, answer, `Replaying ${answer.replayed} dead letters.`);
   });
   onLetters('drop', 'drop dead letters', async (path, options) => {
-    const answer = await connect(options).requestAs<DroppedDocument>('DELETE', path);
+    const answer = await connect(options).request('DELETE', path);
     print(options, answer, `Dropped ${answer.dropped} dead letters.`);
   });
 }

@@ -1,4 +1,6 @@
+import type { actionDeadLetterRoutes } from '../action-run.ts';
 import type { consumerRoutes } from '../consumer.ts';
+import type { forwarderRoutes } from '../forwarder.ts';
 
 /** Every route of the admin API that a token may ask for, by method and path. */
-export type AdminRoutes = typeof consumerRoutes;
+export type AdminRoutes = typeof actionDeadLetterRoutes & typeof consumerRoutes & typeof forwarderRoutes;

@@ -37,11 +37,11 @@ export type AnswerAt<M extends RouteMethod, T extends Template> =
 /** An item of the list that a path answers a GET with. */
 export type ItemAt<T extends Template> = AnswerAt<'GET', T> extends { items: (infer I)[] } ? I : never;
 
-/** The query that a route takes. A parameter that has a default may be absent. */
+/** The query that a route takes. A parameter that has a default may be absent; a cursor is what an answer named. */
 export type QueryAt<M extends RouteMethod, T extends Template> =
   RouteAt<M, T> extends infer R
     ? (R extends { query: infer Q }
-        ? { [Name in keyof Static<Q & object>]?: Static<Q & object>[Name] | undefined }
+        ? { [Name in Exclude<keyof Static<Q & object>, 'after'>]?: Static<Q & object>[Name] | undefined }
         : unknown) & {
         after?: string | undefined;
       }

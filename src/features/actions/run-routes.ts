@@ -1,17 +1,19 @@
 import { Type } from 'typebox';
 import type { AdminApp, AllShards, Handler } from '../../admin-api/request/context.ts';
 import { routesOf } from '../../admin-api/request/route.ts';
+import type { Handlers } from '../../admin-api/request/routes.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import {
+  type actionDeadLetterRoutes,
+  afterNumber,
   type DeadRunDocument,
-  deadRunDocument,
   type LogLineDocument,
   logLineDocument,
   type RunDocument,
   type RunMailDocument,
   runDocument,
+  runNumber,
   runOutcome,
-  shownDeadRunDocument,
   shownRunDocument,
 } from '../../contract/action-run.ts';
 import {
@@ -24,7 +26,7 @@ import {
 } from '../../contract/document.ts';
 import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
-import { addDeadLettersOf } from '../dead-letters/routes.ts';
+import { deadLetterHandlers } from '../dead-letters/routes.ts';
 import type { DeadLetterService } from '../dead-letters/service.ts';
 import { recordOnOneLine } from '../records/record-line.ts';
 import type { RecordService } from '../records/service.ts';
@@ -32,19 +34,12 @@ import type { ActionDeadLetter, ActionLogLine, ActionWork, Run, RunMail } from '
 import { sentKind } from './declaration/trigger.ts';
 
 interface Needs {
-  actionDeadLetters: DeadLetterService<ActionDeadLetter, number>;
   actionWork: ActionWork;
   records: RecordService;
   shards: AllShards;
 }
 
-const runNumber = Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 });
-const after = Type.Integer({
-  minimum: 1,
-  maximum: 2 ** 48 - 2,
-  description: '`next` of the previous page.',
-});
-const page = { after: Type.Optional(after), limit: pageLimit };
+const page = { after: Type.Optional(afterNumber), limit: pageLimit };
 /** Devices in one query. */
 const devicesMax = 100;
 const device = repeatedParameter(deviceId, devicesMax, 'Of any of these devices.');
@@ -162,25 +157,33 @@ const listLogLines =
     return { items: items.map(describeLine), next };
   };
 
-/** The runs, log lines and dead letters of an action. */
+/** The runs and log lines of an action. */
 export function addActionRunRoutes(app: AdminApp, context: Needs): void {
   const route = routesOf(app);
   route('GET', '/fleets/:fleet_id/actions/:name/runs', 'read', listingRuns, listRuns(context));
   route('GET', '/fleets/:fleet_id/actions/:name/runs/:run', 'read', showingRun, showRun(context));
   route('GET', '/fleets/:fleet_id/actions/:name/logs', 'read', listingLines, listLogLines(context));
-  addDeadLettersOf(app, {
-    service: context.actionDeadLetters,
-    path: '/fleets/:fleet_id/actions/:name',
-    of: 'an action',
-    scope: 'admin',
-    id: { name: 'run', schema: runNumber, after, limit: pageLimit },
+}
+
+/** Handles the dead letters of an action. */
+export function actionDeadLetterHandlers({
+  actionDeadLetters,
+}: {
+  actionDeadLetters: DeadLetterService<ActionDeadLetter, number>;
+}): Handlers<typeof actionDeadLetterRoutes> {
+  const letters = deadLetterHandlers({
+    service: actionDeadLetters,
+    parameter: 'run',
     parse: Number,
     format: String,
-    documents: { listed: deadRunDocument, shown: shownDeadRunDocument },
     describe: describeLetter,
-    texts: {
-      listing: 'Newest first. A single one is shown with its payload.',
-      replayingAll: 'Each starts over with all its attempts.',
-    },
   });
+  return {
+    'GET /fleets/{fleet_id}/actions/{name}/dead-letters': letters.list,
+    'GET /fleets/{fleet_id}/actions/{name}/dead-letters/{run}': letters.show,
+    'POST /fleets/{fleet_id}/actions/{name}/dead-letters/{run}/replay': letters.replay,
+    'DELETE /fleets/{fleet_id}/actions/{name}/dead-letters/{run}': letters.drop,
+    'POST /fleets/{fleet_id}/actions/{name}/dead-letters/replay': letters.replayAll,
+    'DELETE /fleets/{fleet_id}/actions/{name}/dead-letters': letters.dropAll,
+  };
 }

@@ -1,11 +1,7 @@
 import { type Command, Option } from 'commander';
-import type {
-  DeadRunDocument,
-  LogLineDocument,
-  RunDocument,
-  ShownRunDocument,
-} from '../../../contract/action-run.ts';
+import type { LogLineDocument, RunDocument, ShownRunDocument } from '../../../contract/action-run.ts';
 import type { ListDocument } from '../../../contract/document.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { sleep } from '../../../core/async.ts';
 import type { AdminClient, Parameters } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
@@ -152,10 +148,13 @@ export function addActionRunCommands(group: Command): void {
 
   addDeadLetterCommandsOf(group, {
     of: 'an action',
-    url: actionUrl,
+    pathOfAll: ({ fleet: fleet_id }, name) =>
+      pathTo('/fleets/{fleet_id}/actions/{name}/dead-letters', { fleet_id, name }),
+    pathOfOne: ({ fleet: fleet_id }, name, run) =>
+      pathTo('/fleets/{fleet_id}/actions/{name}/dead-letters/{run}', { fleet_id, name, run }),
     argument: { name: 'run', description: 'its number', parse: integerOption(1, runsMax) },
     columns: ['run', 'failed_at', 'device', 'name', 'attempts', 'error'],
-    shownOf: (letter: DeadRunDocument, inList) => ({
+    shownOf: (letter, inList) => ({
       ...letter,
       error: inList ? reasonInLine(letter.error) : reasonText(letter.error),
     }),

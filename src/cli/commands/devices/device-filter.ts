@@ -70,7 +70,10 @@ export async function selectDevices(
 ): Promise<Selection> {
   if (device !== undefined) return { count: device.length, first: device };
   const path = pathOf('fleets', options.fleet, 'devices');
-  return selectListed<DeviceDocument>(client, path, filterQuery(options), ({ device_id }) => device_id);
+  return selectListed(
+    client.pagesAs<DeviceDocument>(path, filterQuery(options)),
+    ({ device_id }) => device_id,
+  );
 }
 
 /** Converts the options to a query or selector of the admin API. */

@@ -1,16 +1,8 @@
 import { type Command, Option } from 'commander';
 import { anyDestination, destinationAddresses } from '../../../contract/destination-text.ts';
-import type { ListDocument } from '../../../contract/document.ts';
-import type {
-  DeclaredForwarderDocument,
-  ForwarderBody,
-  ForwarderDocument,
-  ForwarderTrialDocument,
-  RefusedRecordDocument,
-  SigningSecretDocument,
-} from '../../../contract/forwarder.ts';
+import type { ForwarderBody, ForwarderDocument } from '../../../contract/forwarder.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { readInput, readJson } from '../../input.ts';
 import { secondsOption } from '../../moment.ts';
@@ -19,9 +11,8 @@ import { fields, listText, print } from '../../output.ts';
 import { addDeadLetterCommandsOf } from '../dead-letters-of.ts';
 import { addPauseCommands } from '../pause.ts';
 
-/** `rest` are path segments after the forwarder. */
-function forwarderUrl({ fleet }: FleetOptions, name: string, ...rest: string[]): string {
-  return pathOf('fleets', fleet, 'forwarders', name, ...rest);
+function forwarderPath({ fleet: fleet_id }: FleetOptions, name: string) {
+  return pathTo('/fleets/{fleet_id}/forwarders/{name}', { fleet_id, name });
 }
 
 /** The option that gives the destination of each kind, and the member of the request that it becomes. */
@@ -40,12 +31,14 @@ const destinationOptions = {
 type DestinationType = keyof typeof destinationOptions;
 const destinationTypes = Object.keys(destinationOptions) as DestinationType[];
 
+type Filter = NonNullable<ForwarderBody['filter']>;
+
 interface PutOptions extends FleetOptions, Partial<Record<DestinationType, string | string[]>> {
   subject?: string;
   atMostOnce?: boolean;
-  kind?: string[];
+  kind?: NonNullable<Filter['kinds']>;
   schema?: string[];
-  start?: string;
+  start?: NonNullable<ForwarderBody['start']>;
   batchRecords?: number;
   linger?: number;
   timeout?: number;
@@ -72,21 +65,19 @@ async function put(name: string, options: PutOptions): Promise<void> {
     throw new OperatorError(`Give one destination: ${usages.join(' or ')}.`);
   }
   const hasFilter = kind !== undefined || schema !== undefined;
-  const json = {
-    type,
-    [destinationOptions[type].member]: options[type],
-    subject,
-    delivery: atMostOnce ? 'at-most-once' : undefined,
-    filter: hasFilter ? { kinds: kind, schemas: schema } : undefined,
-    start,
-    batch_records_max: options.batchRecords,
-    linger_milliseconds: options.linger,
-    timeout_seconds: options.timeout,
-    ...(await secretsOf(options)),
-  };
-  const path = forwarderUrl(options, name);
-  const answer = await connect(options).requestAs<DeclaredForwarderDocument>('PUT', path, {
-    json,
+  const answer = await connect(options).request('PUT', forwarderPath(options, name), {
+    json: {
+      type,
+      [destinationOptions[type].member]: options[type],
+      subject,
+      delivery: atMostOnce ? 'at-most-once' : undefined,
+      filter: hasFilter ? { ...(kind && { kinds: kind }), ...(schema && { schemas: schema }) } : undefined,
+      start,
+      batch_records_max: options.batchRecords,
+      linger_milliseconds: options.linger,
+      timeout_seconds: options.timeout,
+      ...(await secretsOf(options)),
+    },
   });
   const lines = [`${answer.name} forwards to ${destinationAddresses(answer).join(', ')}.`];
   if (answer.secret !== null) lines.push(`Signing secret: ${answer.secret}`, 'It is not shown again.');
@@ -97,10 +88,7 @@ async function put(name: string, options: PutOptions): Promise<void> {
 
 /** Prints what came of a test event. @throws OperatorError unless it was delivered. */
 async function test(name: string, options: FleetOptions): Promise<void> {
-  const trial = await connect(options).requestAs<ForwarderTrialDocument>(
-    'POST',
-    forwarderUrl(options, name, 'test'),
-  );
+  const trial = await connect(options).request('POST', below(forwarderPath(options, name), '/test', {}));
   const { result, msg, milliseconds } = trial;
   const text = `The test event was ${result === 'failed' ? 'not delivered' : result} (${milliseconds} ms).`;
   print(options, trial, text);
@@ -108,9 +96,8 @@ async function test(name: string, options: FleetOptions): Promise<void> {
 }
 
 async function rotate(name: string, options: FleetOptions & { grace?: number }): Promise<void> {
-  const path = forwarderUrl(options, name, 'rotate-secret');
-  const json = { grace_seconds: options.grace };
-  const answer = await connect(options).requestAs<SigningSecretDocument>('POST', path, { json });
+  const path = below(forwarderPath(options, name), '/rotate-secret', {});
+  const answer = await connect(options).request('POST', path, { json: { grace_seconds: options.grace } });
   print(options, answer, `Signing secret: ${answer.secret}\nIt is not shown again.`);
 }
 
@@ -179,8 +166,8 @@ export function addForwarderCommands(program: Command): void {
 
   fleetCommand(group, 'list', 'list the forwarders of a fleet and their state').action(
     async (options: FleetOptions) => {
-      const path = pathOf('fleets', options.fleet, 'forwarders');
-      const { items, next } = await connect(options).requestAs<ListDocument<ForwarderDocument>>('GET', path);
+      const path = pathTo('/fleets/{fleet_id}/forwarders', { fleet_id: options.fleet });
+      const { items, next } = await connect(options).request('GET', path);
       const columns = [
         'name',
         'type',
@@ -200,10 +187,7 @@ export function addForwarderCommands(program: Command): void {
 
   fleetCommand(group, 'show <name>', 'show a forwarder and its state').action(
     async (name: string, options: FleetOptions) => {
-      const forwarder = await connect(options).requestAs<ForwarderDocument>(
-        'GET',
-        forwarderUrl(options, name),
-      );
+      const forwarder = await connect(options).request('GET', forwarderPath(options, name));
       const { to: _, ...rest } = rowOf(forwarder);
       print(options, forwarder, fields(rest));
     },
@@ -212,22 +196,24 @@ export function addForwarderCommands(program: Command): void {
   addPauseCommands(group, {
     of: 'a forwarder',
     meanwhile: 'it keeps its cursors, and sends records stored meanwhile once resumed',
-    url: forwarderUrl,
+    path: forwarderPath,
   });
 
   fleetCommand(group, 'delete <name>', 'delete a forwarder with its cursors and dead letters').action(
     async (name: string, options: FleetOptions) => {
-      await connect(options).requestAs('DELETE', forwarderUrl(options, name));
+      await connect(options).request('DELETE', forwarderPath(options, name));
       print(options, { ok: true }, 'The forwarder is deleted.');
     },
   );
 
   addDeadLetterCommandsOf(group, {
     of: 'a forwarder',
-    url: forwarderUrl,
+    pathOfAll: (options, name) => below(forwarderPath(options, name), '/dead-letters', {}),
+    pathOfOne: (options, name, record_id) =>
+      below(forwarderPath(options, name), '/dead-letters/{record_id}', { record_id }),
     argument: { name: 'record', description: 'the id of its record' },
     columns: ['record_id', 'failed_at', 'device_id', 'kind', 'schema', 'replayed', 'reason'],
-    shownOf: (letter: RefusedRecordDocument) => letter,
+    shownOf: (letter) => letter,
     pageMax: 100,
   });
 }

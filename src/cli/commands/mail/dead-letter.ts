@@ -107,10 +107,8 @@ async function settle(verb: Verb, mailId: string | undefined, options: SettleOpt
 async function settleAll(client: AdminClient, { name, done }: Verb, options: SettleOptions): Promise<void> {
   const list = lettersPath(options.fleet);
   const select = () =>
-    selectListed<DeadLetterDocument>(
-      client,
-      list,
-      filterOf(options),
+    selectListed(
+      client.pagesAs<DeadLetterDocument>(list, filterOf(options)),
       ({ mail_id, device_id }) => `${mail_id} to ${device_id}`,
     );
   if (!(await isConfirmed([name, 'dead letters'], options, select))) return;

@@ -59,7 +59,7 @@ async function select(client: AdminClient, fleet: string, to: Target): Promise<S
   if (to.devices !== undefined) return { count: to.devices.length, first: to.devices };
   const filter = to.tag === undefined ? {} : { tag: to.tag };
   const path = pathOf('fleets', fleet, 'devices');
-  return selectListed<DeviceDocument>(client, path, filter, ({ device_id }) => device_id);
+  return selectListed(client.pagesAs<DeviceDocument>(path, filter), ({ device_id }) => device_id);
 }
 
 /** Inserts the payload's own text: serializing it again would change large numbers (D11). */

@@ -114,7 +114,7 @@ export function addConsumerCommands(program: Command): void {
   addPauseCommands(group, {
     of: 'a consumer',
     meanwhile: 'it keeps its cursors, and leases no further batch until it is resumed',
-    url: consumerPath,
+    path: consumerPath,
   });
 
   fleetCommand(group, 'delete <name>', 'delete a consumer and its cursors').action(

@@ -1,6 +1,5 @@
 import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import { anyDestination, destinationText } from '../../../contract/destination-text.ts';
-import type { ListDocument } from '../../../contract/document.ts';
 import type { ForwarderDocument } from '../../../contract/forwarder.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Head, Section } from '../../frame.tsx';
@@ -11,8 +10,7 @@ import { Commands } from '../../parts/commands.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useDocument, useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { Behind, LostPositions } from './lag.tsx';
 import { PauseReader } from './pause-reader.tsx';
 import { ReaderState } from './reader-state.tsx';
@@ -21,12 +19,8 @@ const everySeconds = 3;
 
 /** Who reads the records of a fleet: how far behind each is, what it lost, and why it stands still. */
 export function ConsumersScreen({ fleetId }: { fleetId: string }) {
-  const path = `/fleets/${fleetId}`;
-  const forwarders = useResource(
-    `${path}/forwarders`,
-    (signal) => callAs<ListDocument<ForwarderDocument>>('GET', `${path}/forwarders`, { signal }),
-    everySeconds,
-  );
+  const forwardersPath = pathTo('/fleets/{fleet_id}/forwarders', { fleet_id: fleetId });
+  const forwarders = useDocument(forwardersPath, everySeconds);
   const consumersPath = pathTo('/fleets/{fleet_id}/consumers', { fleet_id: fleetId });
   const consumers = useDocument(consumersPath, everySeconds);
   useKeys({ r: forwarders.refresh });
@@ -63,10 +57,7 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
           </Loaded>
         </Section>
       </div>
-      <Commands
-        command={['forwarder', 'list', '--fleet', fleetId]}
-        request={{ path: `${path}/forwarders` }}
-      />
+      <Commands command={['forwarder', 'list', '--fleet', fleetId]} request={{ path: forwardersPath }} />
       <Commands command={['consumer', 'list', '--fleet', fleetId]} request={{ path: consumersPath }} />
     </>
   );
@@ -156,7 +147,11 @@ function ForwarderRow(props: { fleetId: string; forwarder: ForwarderDocument; on
           {last_delivered_at === null ? 'not yet' : <Moment time={last_delivered_at} />}
         </td>
         <td class="number">
-          <PauseReader path={`/fleets/${fleetId}/forwarders/${name}`} reader={forwarder} onDone={onChanged} />
+          <PauseReader
+            path={pathTo('/fleets/{fleet_id}/forwarders/{name}', { fleet_id: fleetId, name })}
+            reader={forwarder}
+            onDone={onChanged}
+          />
         </td>
       </tr>
       {isFailing && (
@@ -227,7 +222,11 @@ function ConsumerRow(props: { fleetId: string; consumer: ConsumerDocument; onCha
       </td>
       <td class="number soft less">{shards.filter(({ batch }) => batch !== null).length}</td>
       <td class="number acts">
-        <PauseReader path={`/fleets/${fleetId}/consumers/${name}`} reader={consumer} onDone={onChanged} />
+        <PauseReader
+          path={pathTo('/fleets/{fleet_id}/consumers/{name}', { fleet_id: fleetId, name })}
+          reader={consumer}
+          onDone={onChanged}
+        />
       </td>
     </tr>
   );

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { destinationText, destinationTitle } from '../../../contract/destination-text.ts';
 import type { ForwarderDocument, ForwarderTrialDocument } from '../../../contract/forwarder.ts';
+import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
 import { Head, Section } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
@@ -9,8 +10,8 @@ import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { type Resource, useResource } from '../../server/resource.ts';
+import { call } from '../../server/client.ts';
+import { type Resource, useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { PauseReader } from './pause-reader.tsx';
 import { ReaderState } from './reader-state.tsx';
@@ -18,8 +19,8 @@ import { RefusedRecords } from './refused-records.tsx';
 
 /** One forwarder: where it stands, why it fails, what its destination refused. */
 export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: string }) {
-  const path = `/fleets/${fleetId}/forwarders/${encodeURIComponent(name)}`;
-  const forwarder = useResource(path, (signal) => callAs<ForwarderDocument>('GET', path, { signal }), 2);
+  const path = pathTo('/fleets/{fleet_id}/forwarders/{name}', { fleet_id: fleetId, name });
+  const forwarder = useDocument(path, 2);
   useKeys({ r: forwarder.refresh });
   return (
     <>
@@ -55,7 +56,7 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
 interface ForwarderHeadProps {
   fleetId: string;
   name: string;
-  path: string;
+  path: Path<'/fleets/{fleet_id}/forwarders/{name}'>;
   resource: Resource<ForwarderDocument>;
 }
 
@@ -63,10 +64,7 @@ function ForwarderHead({ fleetId, name, path, resource }: ForwarderHeadProps) {
   const [trial, setTrial] = useState<ForwarderTrialDocument | undefined>();
   const { error, isBusy, submit } = useSubmit();
   const { value, refresh } = resource;
-  const test = (): void =>
-    void submit(async () =>
-      setTrial(await callAs<ForwarderTrialDocument>('POST', `${path}/test`, { body: {} })),
-    );
+  const test = (): void => void submit(async () => setTrial(await call('POST', below(path, '/test', {}))));
   return (
     <>
       <Head

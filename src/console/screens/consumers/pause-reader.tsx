@@ -1,10 +1,11 @@
+import type { Path } from '../../../contract/routes/path.ts';
 import { Act } from '../../parts/act.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 export interface PauseReaderProps {
   /** Path of the forwarder or consumer in the API. */
-  path: string;
+  path: Path<'/fleets/{fleet_id}/consumers/{name}' | '/fleets/{fleet_id}/forwarders/{name}'>;
   reader: { name: string; enabled: boolean };
   onDone: () => void;
 }
@@ -13,7 +14,7 @@ export interface PauseReaderProps {
 export function PauseReader({ path, reader: { name, enabled }, onDone }: PauseReaderProps) {
   const { error, isBusy, submit } = useSubmit();
   const change = (): void =>
-    void submit(() => callAs('PATCH', path, { body: { enabled: !enabled } })).then(onDone);
+    void submit(() => call('PATCH', path, { body: { enabled: !enabled } })).then(onDone);
   const verb = enabled ? 'Pause' : 'Resume';
   return (
     <Act

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { ListDocument } from '../../../contract/document.ts';
 import type { RefusedRecordDocument } from '../../../contract/forwarder.ts';
+import { below, type Path } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Section } from '../../frame.tsx';
 import { href } from '../../page/router.ts';
@@ -9,14 +9,14 @@ import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Payload } from '../../parts/payload.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { call } from '../../server/client.ts';
+import { useDocument, useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 export interface RefusedRecordsProps {
   fleetId: string;
   /** Path of the forwarder in the API. */
-  path: string;
+  path: Path<'/fleets/{fleet_id}/forwarders/{name}'>;
   count: number;
   onChanged: () => void;
 }
@@ -28,13 +28,11 @@ export function RefusedRecords({ fleetId, path, count, onChanged }: RefusedRecor
   const [isAsked, setAsked] = useState(false);
   const { error, isBusy, submit } = useSubmit();
   // Their number stands for them: read again when it changes.
-  const letters = useResource(count === 0 ? undefined : `${path}/dead-letters?${count}`, (signal) =>
-    callAs<ListDocument<RefusedRecordDocument>>('GET', `${path}/dead-letters`, {
-      query: { limit: shownLetters },
-      signal,
-    }),
+  const all = below(path, '/dead-letters', {});
+  const letters = useResource(count === 0 ? undefined : `${all}?${count}`, (signal) =>
+    call('GET', all, { query: { limit: shownLetters }, signal }),
   );
-  const replay = (): void => void submit(() => callAs('POST', `${path}/dead-letters/replay`)).then(onChanged);
+  const replay = (): void => void submit(() => call('POST', below(all, '/replay', {}))).then(onChanged);
   return (
     <Section
       title="Dead letters"
@@ -71,7 +69,7 @@ export function RefusedRecords({ fleetId, path, count, onChanged }: RefusedRecor
       {isAsked && (
         <Confirm
           title="Drop all dead letters"
-          work={() => callAs('DELETE', `${path}/dead-letters`)}
+          work={() => call('DELETE', all)}
           onClose={() => setAsked(false)}
           onDone={onChanged}
         >
@@ -82,14 +80,15 @@ export function RefusedRecords({ fleetId, path, count, onChanged }: RefusedRecor
   );
 }
 
-function RefusedRecord(props: { fleetId: string; path: string; letter: RefusedRecordDocument }) {
-  const { fleetId, path, letter } = props;
+interface RefusedRecordProps extends Pick<RefusedRecordsProps, 'fleetId' | 'path'> {
+  letter: RefusedRecordDocument;
+}
+
+function RefusedRecord({ fleetId, path, letter }: RefusedRecordProps) {
   const { record_id, device_id, schema, reason, failed_at, replayed } = letter;
   const [isOpen, setOpen] = useState(false);
-  const own = `${path}/dead-letters/${record_id}`;
-  const shown = useResource(isOpen ? own : undefined, (signal) =>
-    callAs<{ payload: unknown }>('GET', own, { signal }),
-  );
+  const own = below(path, '/dead-letters/{record_id}', { record_id });
+  const shown = useDocument(isOpen ? own : undefined);
   return (
     <li>
       <div class="row">

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { DeadRunDocument } from '../../../contract/action-run.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame.tsx';
 import { beginDraft, draftsMax } from '../../page/drafts.ts';
 import { go, href } from '../../page/router.ts';
@@ -8,8 +9,7 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { indentedJson, Payload } from '../../parts/payload.tsx';
 import { visible } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 
 export interface RunLetterSideProps {
   fleetId: string;
@@ -23,8 +23,9 @@ export interface RunLetterSideProps {
 export function RunLetterSide({ fleetId, name, letter, onReplay, onDrop }: RunLetterSideProps) {
   const { run, device, kind, name: schema, stored_at, failed_at, attempts, error, refused } = letter;
   const [wrong, setWrong] = useState(false);
-  const path = `/fleets/${fleetId}/actions/${name}/dead-letters/${run}`;
-  const shown = useResource(path, (signal) => callAs<{ payload: unknown }>('GET', path, { signal }));
+  const shown = useDocument(
+    pathTo('/fleets/{fleet_id}/actions/{name}/dead-letters/{run}', { fleet_id: fleetId, name, run }),
+  );
   const write = (payload: unknown): void => {
     const record = { device, on: `${kind}:${schema}`, payload: indentedJson(payload) };
     if (beginDraft(`${fleetId}/action/${name}#record`, record)) go(href([fleetId, 'actions', name]));

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { DeadRunDocument } from '../../../contract/action-run.ts';
-import type { ListDocument } from '../../../contract/document.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { useRowCursor } from '../../lists/row-cursor.ts';
@@ -11,8 +11,7 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { RunLetterSide } from './run-letter-side.tsx';
 import { type SettledRuns, SettleRunsDialog } from './settle-runs.tsx';
 
@@ -21,10 +20,8 @@ const pageLetters = 100;
 /** Runs of an action that failed for good: looked at with their records, replayed or dropped, one or all. */
 export function RunLettersScreen({ fleetId, name }: { fleetId: string; name: string }) {
   const after = search.value.get('after') ?? '';
-  const path = `/fleets/${fleetId}/actions/${encodeURIComponent(name)}/dead-letters`;
-  const list = useResource(`${path} ${after}`, (signal) =>
-    callAs<ListDocument<DeadRunDocument>>('GET', path, { query: { after, limit: pageLetters }, signal }),
-  );
+  const path = pathTo('/fleets/{fleet_id}/actions/{name}/dead-letters', { fleet_id: fleetId, name });
+  const list = useDocument(path, undefined, { after, limit: pageLetters });
   const [asked, setAsked] = useState<SettledRuns | undefined>();
   const unless = list.value?.items.length === 0 ? 'There is none.' : undefined;
   const askAll = (verb: SettledRuns['verb']) => () => setAsked({ verb, run: undefined });

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
+import { below, type Path } from '../../../contract/routes/path.ts';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Ask } from '../../parts/dialogs.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 /** One dead letter of an action, or all of them, to replay or drop. */
@@ -13,7 +14,7 @@ export interface SettledRuns {
 
 export interface SettleRunsProps {
   /** Path of the dead letters in the API. */
-  path: string;
+  path: Path<'/fleets/{fleet_id}/actions/{name}/dead-letters'>;
   asked: SettledRuns;
   onClose: () => void;
   onDone: () => void;
@@ -31,10 +32,10 @@ export function SettleRunsDialog({ path, asked: { verb, run }, onClose, onDone }
   const title = verb === 'replay' ? 'Replay' : 'Drop';
   const start = (): void =>
     void submit(async () => {
-      const one = run === undefined ? path : `${path}/${run}`;
+      const chosen = run === undefined ? path : below(path, '/{run}', { run });
       const answer = await (verb === 'replay'
-        ? callAs<{ replayed: number }>('POST', `${one}/replay`)
-        : callAs<{ dropped: number }>('DELETE', one));
+        ? call('POST', below(chosen, '/replay', {}))
+        : call('DELETE', chosen));
       setSettled('replayed' in answer ? answer.replayed : answer.dropped);
     }).then(onDone);
   return (

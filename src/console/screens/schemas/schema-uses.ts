@@ -1,8 +1,7 @@
 import type { ActionDocument } from '../../../contract/action.ts';
-import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import type { ListDocument } from '../../../contract/document.ts';
-import type { ForwarderDocument } from '../../../contract/forwarder.ts';
-import { callAs } from '../../server/client.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
+import { call, callAs } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 
 /** An action, forwarder or consumer that names a schema; `what` is also the command that shows it. */
@@ -20,8 +19,8 @@ export function useSchemaUses(fleetId: string): Resource<SchemaUses> {
   return useResource(`${path} uses`, async (signal) => {
     const [actions, forwarders, consumers] = await Promise.all([
       callAs<ListDocument<ActionDocument>>('GET', `${path}/actions`, { signal }),
-      callAs<ListDocument<ForwarderDocument>>('GET', `${path}/forwarders`, { signal }),
-      callAs<ListDocument<ConsumerDocument>>('GET', `${path}/consumers`, { signal }),
+      call('GET', pathTo('/fleets/{fleet_id}/forwarders', { fleet_id: fleetId }), { signal }),
+      call('GET', pathTo('/fleets/{fleet_id}/consumers', { fleet_id: fleetId }), { signal }),
     ]);
     const uses = new Map<string, SchemaUse[]>();
     const add = (key: string, use: SchemaUse): void => {
