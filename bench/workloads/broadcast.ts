@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { BroadcastDocument } from '../../src/contract/broadcast.ts';
+import { below, pathTo } from '../../src/contract/routes/path.ts';
 import type { Benchmark } from '../benchmark.ts';
 import { interleave, type Lane, warmUp } from '../interleave.ts';
 import { openLoop } from '../load/open-loop.ts';
@@ -15,14 +17,7 @@ const shards = availableParallelism();
 const connections = 16;
 const ratePerSecond = 500;
 const askMs = 100;
-const path = `/fleets/${fleetId}/broadcasts`;
-
-interface Broadcast {
-  broadcast_id: string;
-  state: string;
-  queued: number;
-  refused: number;
-}
+const path = pathTo('/fleets/{fleet_id}/broadcasts', { fleet_id: fleetId });
 
 export const broadcast: Benchmark = {
   name: 'broadcast',
@@ -97,19 +92,28 @@ async function wholeBroadcast(server: Fleetpost, devices: number): Promise<Figur
   return { operationsPerSecond: (devices * 1_000) / (performance.now() - startMs) };
 }
 
-function put(server: Fleetpost): Promise<Broadcast> {
-  const json = { name: 'update', payload: JSON.parse(payload) as unknown, to: { all: true } };
-  return server.admin.requestAs<Broadcast>('POST', path, { json });
+function put(server: Fleetpost): Promise<BroadcastDocument> {
+  const json = {
+    name: 'update',
+    payload: JSON.parse(payload) as Record<string, unknown>,
+    to: { all: true as const },
+  };
+  return server.admin.request('POST', path, { json });
 }
 
 /** Settles when it has ended, or is cancelled since it is no longer wanted. */
-async function end(server: Fleetpost, sent: Broadcast, isUnwanted: () => boolean): Promise<Broadcast> {
+async function end(
+  server: Fleetpost,
+  sent: BroadcastDocument,
+  isUnwanted: () => boolean,
+): Promise<BroadcastDocument> {
   let last = sent;
   while (last.state === 'running') {
     await wait(askMs);
+    const own = below(path, '/{broadcast_id}', { broadcast_id: last.broadcast_id });
     last = isUnwanted()
-      ? await server.admin.requestAs<Broadcast>('POST', `${path}/${last.broadcast_id}/cancel`)
-      : await server.admin.requestAs<Broadcast>('GET', `${path}/${last.broadcast_id}`);
+      ? await server.admin.request('POST', below(own, '/cancel', {}))
+      : await server.admin.request('GET', own);
   }
   return last;
 }

@@ -5,6 +5,7 @@ import { deviceDocument } from './device.ts';
 import {
   closedObject,
   deviceId,
+  listOf,
   nullable,
   oneOrSeveral,
   pageLimit,
@@ -13,7 +14,8 @@ import {
   time,
   wordOf,
 } from './document.ts';
-import { mailSettings, mailStates } from './mail.ts';
+import { idempotencyHeaders, mailSettings, mailStates } from './mail.ts';
+import { declareRoutes, noDocument } from './routes/route.ts';
 
 const target = closedObject(
   {
@@ -23,7 +25,7 @@ const target = closedObject(
   },
   { minProperties: 1, maxProperties: 1 },
 );
-export const newBroadcastBody = closedObject({
+const newBroadcastBody = closedObject({
   name: Type.String({ pattern: schemaNamePattern.source }),
   payload: Type.Optional(
     Type.Unsafe<Record<string, unknown> | null>({
@@ -81,7 +83,7 @@ const mailState = wordOf([...broadcastMailStates], {
 });
 
 /** State of a broadcast's mail on one device. */
-export const broadcastMailDocument = Type.Object({
+const broadcastMailDocument = Type.Object({
   device_id: deviceId,
   mail_id: Type.String(),
   state: mailState,
@@ -93,13 +95,7 @@ export const broadcastMailDocument = Type.Object({
 });
 export type BroadcastMailDocument = Static<typeof broadcastMailDocument>;
 
-export const broadcastMailQuery = Type.Object({
-  state: repeatedParameter(mailState, broadcastMailStates.length, 'The mail is in any of these states.'),
-  after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
-  limit: pageLimit,
-});
-
-export const broadcastOutcomesDocument = Type.Object({
+const broadcastOutcomesDocument = Type.Object({
   delayed: Type.Integer({ description: 'Waits for its time.' }),
   queued: Type.Integer({ description: 'Waits in the mailbox.' }),
   acked: Type.Integer(),
@@ -112,9 +108,91 @@ export const broadcastOutcomesDocument = Type.Object({
 });
 export type BroadcastOutcomesDocument = Static<typeof broadcastOutcomesDocument>;
 
-export const broadcastRefusalDocument = Type.Object({
+const broadcastRefusalDocument = Type.Object({
   device_id: deviceId,
   name: nullable('string', { description: 'Of the device; null if there is none.' }),
   reason: wordOf(['mailbox_full', 'delayed_full', 'device_not_found', 'not_stored']),
 });
 export type BroadcastRefusalDocument = Static<typeof broadcastRefusalDocument>;
+
+const afterDevice = Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' });
+
+/** `/fleets/{fleet_id}/broadcasts`: one mail for many devices, delivered as a job. */
+export const broadcastRoutes = declareRoutes({
+  'POST /fleets/{fleet_id}/broadcasts': {
+    scope: 'mail',
+    summary: 'Start a broadcast',
+    description:
+      'Sends a mail to a list of devices, to those that have all of some tags, or to the whole fleet.',
+    headers: idempotencyHeaders,
+    body: newBroadcastBody,
+    answers: { 202: broadcastDocument },
+  },
+  'GET /fleets/{fleet_id}/broadcasts': {
+    scope: 'read',
+    summary: 'List broadcasts',
+    description: 'Newest first.',
+    query: Type.Object({
+      after: Type.Optional(Type.String({ pattern: '^[0-9A-Fa-f-]{32,36}$' })),
+      limit: pageLimit,
+    }),
+    answers: { 200: listOf(broadcastDocument) },
+  },
+  'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}': {
+    scope: 'read',
+    summary: 'Show a broadcast',
+    answers: { 200: broadcastDocument },
+  },
+  'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/refusals': {
+    scope: 'read',
+    summary: 'List the refusals of a broadcast',
+    description: 'Devices that did not get the mail, by id, up to broadcastRefusalsMax of them.',
+    query: Type.Object({ after: afterDevice, limit: pageLimit }),
+    answers: { 200: listOf(broadcastRefusalDocument) },
+  },
+  'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/mails': {
+    scope: 'read',
+    summary: 'List the mails of a broadcast',
+    description:
+      'What became of the mail on each device that got it, by id. Each call looks at a bounded number of mails: a page may have fewer than `limit` and still have a next one.',
+    query: Type.Object({
+      state: repeatedParameter(mailState, broadcastMailStates.length, 'The mail is in any of these states.'),
+      after: afterDevice,
+      limit: pageLimit,
+    }),
+    answers: { 200: listOf(broadcastMailDocument) },
+  },
+  'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/outcomes': {
+    scope: 'read',
+    summary: 'Count what became of a broadcast',
+    description: 'Counts the mails by state, which takes some seconds for a million devices.',
+    answers: { 200: broadcastOutcomesDocument },
+  },
+  'POST /fleets/{fleet_id}/broadcasts/{broadcast_id}/pause': {
+    scope: 'mail',
+    summary: 'Pause a broadcast',
+    description: 'Nothing more is sent once this is answered, until the broadcast is resumed.',
+    body: closedObject({}),
+    answers: { 200: broadcastDocument },
+  },
+  'POST /fleets/{fleet_id}/broadcasts/{broadcast_id}/resume': {
+    scope: 'mail',
+    summary: 'Resume a broadcast',
+    description: 'Continues after the last device that is done.',
+    body: closedObject({}),
+    answers: { 200: broadcastDocument },
+  },
+  'POST /fleets/{fleet_id}/broadcasts/{broadcast_id}/cancel': {
+    scope: 'mail',
+    summary: 'Cancel a broadcast',
+    description: 'Ends the broadcast for good. Mail already sent stays in the mailboxes.',
+    body: closedObject({}),
+    answers: { 200: broadcastDocument },
+  },
+  'DELETE /fleets/{fleet_id}/broadcasts/{broadcast_id}': {
+    scope: 'mail',
+    summary: 'Delete an ended broadcast',
+    description: 'Deletes an ended broadcast with its refusals.',
+    answers: { 204: noDocument },
+  },
+});

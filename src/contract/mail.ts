@@ -9,6 +9,16 @@ export const mailSettings = {
   requeues_max: Type.Optional(Type.Integer(fleetBounds.mail_requeues_max)),
 };
 
+/** Headers of routes that take an idempotency key (D18). */
+export const idempotencyHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      description:
+        'A UUIDv7 generated within idempotencyWindowSeconds. A repeated request is answered as before, with Idempotent-Replayed: true.',
+    }),
+  ),
+});
+
 export const waitingMailDocument = Type.Object({
   mail_id: Type.String(),
   name: Type.String(),

@@ -23,6 +23,7 @@ import { addServerRoute } from '../admin-api/server/about-server.ts';
 import type { RouteGroups } from '../admin-api/server/server.ts';
 import { addTopRoute } from '../admin-api/server/top.ts';
 import { actionDeadLetterRoutes } from '../contract/action-run.ts';
+import { broadcastRoutes } from '../contract/broadcast.ts';
 import { consumerRoutes } from '../contract/consumer.ts';
 import { forwarderRoutes } from '../contract/forwarder.ts';
 import { attentionToActions } from '../features/actions/attention.ts';
@@ -34,7 +35,7 @@ import { addAuditRoutes } from '../features/audit/routes.ts';
 import { addBackupMetrics } from '../features/backups/metrics.ts';
 import { addBackupRoutes } from '../features/backups/routes.ts';
 import { addBroadcastMetrics } from '../features/broadcasts/metrics.ts';
-import { addBroadcastRoutes } from '../features/broadcasts/routes.ts';
+import { broadcastBodyBytesMax, broadcastHandlers } from '../features/broadcasts/routes.ts';
 import { addClaimTokenRoutes } from '../features/claiming/routes.ts';
 import { attentionToConsumers } from '../features/consumers/attention.ts';
 import { addConsumerMetrics } from '../features/consumers/metrics.ts';
@@ -85,7 +86,10 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app) => addRecordRoutes(app, parts),
       (app) => addSeriesRoute(app, parts),
       (app) => addRoutes(app, consumerRoutes, consumerHandlers(parts)),
-      (app) => addBroadcastRoutes(app, parts),
+      (app) =>
+        addRoutes(app, broadcastRoutes, broadcastHandlers(parts), {
+          'POST /fleets/{fleet_id}/broadcasts': broadcastBodyBytesMax(config),
+        }),
       (app) => addSchemaCheckRoute(app, parts),
     ],
     imports: [(app) => addImportRoute(app, parts)],

@@ -1,19 +1,8 @@
-import { Type } from 'typebox';
 import { mailDelaySecondsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { keyRefused, parseIdempotencyKey, requestDigest } from '../../domain/idempotency-key.ts';
 import type { EnqueueOutcome } from '../../domain/mail/mail.ts';
 import { parseTime } from './times.ts';
-
-/** Headers of routes that take an idempotency key (D18). */
-export const idempotencyHeaders = Type.Object({
-  'idempotency-key': Type.Optional(
-    Type.String({
-      description:
-        'A UUIDv7 generated within idempotencyWindowSeconds. A repeated request is answered as before, with Idempotent-Replayed: true.',
-    }),
-  ),
-});
 
 /** Header of the answer to a repeated request. */
 export const replayHeader = ['Idempotent-Replayed', 'true'] as const;

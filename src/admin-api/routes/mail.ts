@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { devicePath, errorAnswers, listOf, pageLimit, wordOf } from '../../contract/document.ts';
 import {
+  idempotencyHeaders,
   mailSettings,
   type SentMailDocument,
   sentMailDocument,
@@ -20,7 +21,6 @@ import { bytesBody } from '../request/bodies.ts';
 import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
 import { sealCursor } from '../request/list-cursor.ts';
 import {
-  idempotencyHeaders,
   idempotencyOf,
   type Limits,
   parseDeliverAt,

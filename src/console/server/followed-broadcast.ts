@@ -1,6 +1,6 @@
 import type { BroadcastDocument } from '../../contract/broadcast.ts';
-import { callAs } from './client.ts';
-import { type Resource, useResource } from './resource.ts';
+import type { Path } from '../../contract/routes/path.ts';
+import { type Resource, useDocument } from './resource.ts';
 
 const everySeconds = 1;
 
@@ -10,11 +10,8 @@ export function isBroadcastEnded({ ended_at }: BroadcastDocument): boolean {
 }
 
 /** A broadcast, read each second until it has ended. */
-export function useBroadcast(path: string): Resource<BroadcastDocument> {
-  return useResource(
-    path,
-    (signal) => callAs<BroadcastDocument>('GET', path, { signal }),
-    everySeconds,
-    isBroadcastEnded,
-  );
+export function useBroadcast(
+  path: Path<'/fleets/{fleet_id}/broadcasts/{broadcast_id}'>,
+): Resource<BroadcastDocument> {
+  return useDocument(path, everySeconds, undefined, isBroadcastEnded);
 }

@@ -1,28 +1,16 @@
-import { Type } from 'typebox';
 import { bodyTextOf, documentBytesMax } from '../../admin-api/request/bodies.ts';
-import type { AdminApp, AllShards, Handler } from '../../admin-api/request/context.ts';
+import type { AllShards } from '../../admin-api/request/context.ts';
 import { describeDevices } from '../../admin-api/request/device-state.ts';
-import {
-  idempotencyHeaders,
-  idempotencyOf,
-  parseDeliverAt,
-  replayHeader,
-} from '../../admin-api/request/mail-request.ts';
-import { routesOf } from '../../admin-api/request/route.ts';
+import { idempotencyOf, parseDeliverAt, replayHeader } from '../../admin-api/request/mail-request.ts';
+import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import {
   type BroadcastDocument,
   type BroadcastOutcomesDocument,
-  broadcastDocument,
-  broadcastMailDocument,
-  broadcastMailQuery,
   broadcastMailStates,
-  broadcastOutcomesDocument,
-  broadcastRefusalDocument,
+  type broadcastRoutes,
   type NewBroadcastBody,
-  newBroadcastBody,
 } from '../../contract/broadcast.ts';
-import { closedObject, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
@@ -36,7 +24,7 @@ import { broadcastKeyOf } from './control.ts';
 import { BroadcastOutcomes } from './outcomes.ts';
 import type { BroadcastService, BroadcastStatus, BroadcastTarget } from './service.ts';
 
-interface Needs {
+interface Parts {
   config: BroadcastConfig;
   broadcasts: BroadcastService;
   fleets: Fleets;
@@ -102,9 +90,7 @@ function endOfValue(text: Buffer, from: number): number {
 
 /** Bytes per device id in a list, with quotes, comma and spaces. */
 const listedBytes = 24;
-const uuid = '^[0-9A-Fa-f-]{32,36}$';
 
-const broadcastPath = Type.Interface([fleetPath], { broadcast_id: Type.String() });
 function describe(status: BroadcastStatus, isHeld: boolean): BroadcastDocument {
   const { request, to, endedAtMs } = status;
   const { deliverAtMs } = request;
@@ -145,18 +131,16 @@ function targetOf({ devices, tag }: NewBroadcastBody['to'], devicesMax: number):
   return { devices: [...new Set(devices)] };
 }
 
-const starting = {
-  summary: 'Start a broadcast',
-  description:
-    'Sends a mail to a list of devices, to those that have all of some tags, or to the whole fleet.',
-  params: fleetPath,
-  headers: idempotencyHeaders,
-  body: newBroadcastBody,
-  response: { 202: broadcastDocument, ...errorAnswers },
-};
+type Routes = typeof broadcastRoutes;
 
 const startBroadcast =
-  ({ config, fleets, hold, registry, broadcasts }: Needs): Handler<typeof starting> =>
+  ({
+    config,
+    fleets,
+    hold,
+    registry,
+    broadcasts,
+  }: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/broadcasts'> =>
   async ({ params, headers, body, audited }, reply) => {
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const {
@@ -193,59 +177,19 @@ const startBroadcast =
     return describe(status, hold.isHeld);
   };
 
-const listing = {
-  summary: 'List broadcasts',
-  description: 'Newest first.',
-  params: fleetPath,
-  querystring: Type.Object({ after: Type.Optional(Type.String({ pattern: uuid })), limit: pageLimit }),
-  response: { 200: listOf(broadcastDocument), ...errorAnswers },
-};
-
-const listBroadcasts =
-  ({ registry, hold, broadcasts }: Needs): Handler<typeof listing> =>
-  async ({ params, query: { after, limit } }) => {
-    const { fleetId } = registry.fleet(params.fleet_id).fleet;
-    const { items, next } = await broadcasts.list(fleetId, after, limit);
-    return { items: items.map((status) => describe(status, hold.isHeld)), next };
-  };
-
-const showing = {
-  summary: 'Show a broadcast',
-  params: broadcastPath,
-  response: { 200: broadcastDocument, ...errorAnswers },
-};
-
-const showBroadcast =
-  ({ registry, hold, broadcasts }: Needs): Handler<typeof showing> =>
-  async ({ params }) => {
-    const { fleetId } = registry.fleet(params.fleet_id).fleet;
-    return describe(await broadcasts.get(fleetId, params.broadcast_id), hold.isHeld);
-  };
-
 /** Reads the devices of a page, in its order. */
-function statusesOf({ shards }: Needs, devices: readonly DeviceKey[]): Promise<(DeviceStatus | undefined)[]> {
+function statusesOf({ shards }: Parts, devices: readonly DeviceKey[]): Promise<(DeviceStatus | undefined)[]> {
   return Promise.all(devices.map((device) => shards.of(device).devices.get(device)));
 }
 
-const listingRefusals = {
-  summary: 'List the refusals of a broadcast',
-  description: 'Devices that did not get the mail, by id, up to broadcastRefusalsMax of them.',
-  params: broadcastPath,
-  querystring: Type.Object({
-    after: Type.String({ default: '', pattern: '^[A-Za-z0-9]{0,10}$' }),
-    limit: pageLimit,
-  }),
-  response: { 200: listOf(broadcastRefusalDocument), ...errorAnswers },
-};
-
 const listRefusals =
-  (context: Needs): Handler<typeof listingRefusals> =>
+  (parts: Parts): HandlerOf<Routes, 'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/refusals'> =>
   async ({ params, query: { after, limit } }) => {
-    const { broadcasts, registry } = context;
+    const { broadcasts, registry } = parts;
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
     const { items, next } = await broadcasts.refusals(fleetId, params.broadcast_id, after, limit);
     const statuses = await statusesOf(
-      context,
+      parts,
       items.map(({ deviceId }) => deviceKeyOf(fleetId, deviceId)),
     );
     return {
@@ -258,30 +202,24 @@ const listRefusals =
     };
   };
 
-const listingMails = {
-  summary: 'List the mails of a broadcast',
-  description:
-    'What became of the mail on each device that got it, by id. Each call looks at a bounded number of mails: a page may have fewer than `limit` and still have a next one.',
-  params: broadcastPath,
-  querystring: broadcastMailQuery,
-  response: { 200: listOf(broadcastMailDocument), ...errorAnswers },
-};
-
 const listMails =
-  (context: Needs, outcomes: BroadcastOutcomes): Handler<typeof listingMails> =>
+  (
+    parts: Parts,
+    outcomes: BroadcastOutcomes,
+  ): HandlerOf<Routes, 'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/mails'> =>
   async ({ params, query: { state = broadcastMailStates, after, limit } }) => {
-    const { broadcasts, registry } = context;
+    const { broadcasts, registry } = parts;
     const { fleet } = registry.fleet(params.fleet_id);
     const fleetId = fleet.fleetId;
     const [, id] = broadcastKeyOf(fleetId, params.broadcast_id);
     await broadcasts.get(fleetId, params.broadcast_id);
     const { items, next } = await outcomes.list(id, new Set(state), deviceKeyOf(fleetId, after), limit);
     const statuses = await statusesOf(
-      context,
+      parts,
       items.map(({ device }) => device),
     );
     const known = statuses.flatMap((status) => status ?? []);
-    const described = await describeDevices(context, fleet, known);
+    const described = await describeDevices(parts, fleet, known);
     const devices = new Map(
       described.map(({ device_id, name, enabled, state, last_seen }) => [
         device_id,
@@ -300,79 +238,49 @@ const listMails =
     };
   };
 
-const countingOutcomes = {
-  summary: 'Count what became of a broadcast',
-  description: 'Counts the mails by state, which takes some seconds for a million devices.',
-  params: broadcastPath,
-  response: { 200: broadcastOutcomesDocument, ...errorAnswers },
-};
+/** Returns the limit for the body of a new broadcast. */
+export function broadcastBodyBytesMax({ bodyBytesMax, broadcastDevicesMax }: BroadcastConfig): number {
+  return documentBytesMax + bodyBytesMax + listedBytes * broadcastDevicesMax;
+}
 
-const countOutcomes =
-  ({ registry, broadcasts }: Needs, outcomes: BroadcastOutcomes): Handler<typeof countingOutcomes> =>
-  async ({ params }) => {
-    const { fleetId } = registry.fleet(params.fleet_id).fleet;
-    const [, id] = broadcastKeyOf(fleetId, params.broadcast_id);
-    await broadcasts.get(fleetId, params.broadcast_id);
-    const counts = await outcomes.count(id);
-    const all = broadcastMailStates.map((state) => [state, counts.get(state) ?? 0]);
-    return Object.fromEntries(all) as BroadcastOutcomesDocument;
+/** Handles `/fleets/{fleet_id}/broadcasts`, and each broadcast by its id. */
+export function broadcastHandlers(parts: Parts): Handlers<Routes> {
+  const { broadcasts, hold, registry, shards } = parts;
+  const outcomes = new BroadcastOutcomes(shards.all);
+  const fleetOf = (params: { fleet_id: string }): string => registry.fleet(params.fleet_id).fleet.fleetId;
+  const change =
+    (
+      verb: 'pause' | 'resume' | 'cancel',
+    ): HandlerOf<Routes, 'POST /fleets/{fleet_id}/broadcasts/{broadcast_id}/pause'> =>
+    async ({ params, audited }) => {
+      const status = await broadcasts[verb](fleetOf(params), params.broadcast_id);
+      audited.about = aboutOf(status);
+      return describe(status, hold.isHeld);
+    };
+  return {
+    'POST /fleets/{fleet_id}/broadcasts': startBroadcast(parts),
+    'GET /fleets/{fleet_id}/broadcasts': async ({ params, query: { after, limit } }) => {
+      const { items, next } = await broadcasts.list(fleetOf(params), after, limit);
+      return { items: items.map((status) => describe(status, hold.isHeld)), next };
+    },
+    'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}': async ({ params }) =>
+      describe(await broadcasts.get(fleetOf(params), params.broadcast_id), hold.isHeld),
+    'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/refusals': listRefusals(parts),
+    'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/mails': listMails(parts, outcomes),
+    'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/outcomes': async ({ params }) => {
+      const fleetId = fleetOf(params);
+      const [, id] = broadcastKeyOf(fleetId, params.broadcast_id);
+      await broadcasts.get(fleetId, params.broadcast_id);
+      const counts = await outcomes.count(id);
+      const all = broadcastMailStates.map((state) => [state, counts.get(state) ?? 0]);
+      return Object.fromEntries(all) as BroadcastOutcomesDocument;
+    },
+    'POST /fleets/{fleet_id}/broadcasts/{broadcast_id}/pause': change('pause'),
+    'POST /fleets/{fleet_id}/broadcasts/{broadcast_id}/resume': change('resume'),
+    'POST /fleets/{fleet_id}/broadcasts/{broadcast_id}/cancel': change('cancel'),
+    'DELETE /fleets/{fleet_id}/broadcasts/{broadcast_id}': async ({ params }, reply) => {
+      await broadcasts.delete(fleetOf(params), params.broadcast_id);
+      return reply.code(204).send(null);
+    },
   };
-
-const changes = {
-  pause: 'Nothing more is sent once this is answered, until the broadcast is resumed.',
-  resume: 'Continues after the last device that is done.',
-  cancel: 'Ends the broadcast for good. Mail already sent stays in the mailboxes.',
-};
-type Change = keyof typeof changes;
-
-const changing = (change: Change) => ({
-  summary: `${change[0]?.toUpperCase()}${change.slice(1)} a broadcast`,
-  description: changes[change],
-  params: broadcastPath,
-  body: closedObject({}),
-  response: { 200: broadcastDocument, ...errorAnswers },
-});
-
-const changeBroadcast =
-  ({ registry, hold, broadcasts }: Needs, change: Change): Handler<ReturnType<typeof changing>> =>
-  async ({ params, audited }) => {
-    const { fleetId } = registry.fleet(params.fleet_id).fleet;
-    const status = await broadcasts[change](fleetId, params.broadcast_id);
-    audited.about = aboutOf(status);
-    return describe(status, hold.isHeld);
-  };
-
-const forgetting = {
-  summary: 'Delete an ended broadcast',
-  description: 'Deletes an ended broadcast with its refusals.',
-  params: broadcastPath,
-  response: { 204: Type.Null(), ...errorAnswers },
-};
-
-const forgetBroadcast =
-  ({ registry, broadcasts }: Needs): Handler<typeof forgetting> =>
-  async ({ params }, reply) => {
-    const { fleetId } = registry.fleet(params.fleet_id).fleet;
-    await broadcasts.delete(fleetId, params.broadcast_id);
-    return reply.code(204).send(null);
-  };
-
-/** `/fleets/{fleet_id}/broadcasts`: one mail for many devices, delivered as a job. */
-export function addBroadcastRoutes(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  const broadcast = '/fleets/:fleet_id/broadcasts/:broadcast_id';
-  const { config } = context;
-  route('POST', '/fleets/:fleet_id/broadcasts', 'mail', starting, startBroadcast(context), {
-    bodyLimit: documentBytesMax + config.bodyBytesMax + listedBytes * config.broadcastDevicesMax,
-  });
-  route('GET', '/fleets/:fleet_id/broadcasts', 'read', listing, listBroadcasts(context));
-  route('GET', broadcast, 'read', showing, showBroadcast(context));
-  route('GET', `${broadcast}/refusals`, 'read', listingRefusals, listRefusals(context));
-  const outcomes = new BroadcastOutcomes(context.shards.all);
-  route('GET', `${broadcast}/mails`, 'read', listingMails, listMails(context, outcomes));
-  route('GET', `${broadcast}/outcomes`, 'read', countingOutcomes, countOutcomes(context, outcomes));
-  for (const change of Object.keys(changes) as Change[]) {
-    route('POST', `${broadcast}/${change}`, 'mail', changing(change), changeBroadcast(context, change));
-  }
-  route('DELETE', broadcast, 'mail', forgetting, forgetBroadcast(context));
 }

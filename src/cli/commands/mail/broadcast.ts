@@ -3,11 +3,11 @@ import type {
   BroadcastDocument,
   BroadcastMailDocument,
   BroadcastOutcomesDocument,
-  BroadcastRefusalDocument,
 } from '../../../contract/broadcast.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type AdminClient, pathOf } from '../../admin-client.ts';
+import type { AdminClient } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import {
   type FleetOptions,
@@ -20,14 +20,18 @@ import { fields, listText, print, progressBar } from '../../output.ts';
 
 const pollIntervalMs = 500;
 
-export function broadcastsPath(fleet: string): string {
-  return pathOf('fleets', fleet, 'broadcasts');
+export function broadcastsPath({ fleet: fleet_id }: { fleet: string }) {
+  return pathTo('/fleets/{fleet_id}/broadcasts', { fleet_id });
+}
+
+function broadcastPath(options: { fleet: string }, broadcast_id: string) {
+  return below(broadcastsPath(options), '/{broadcast_id}', { broadcast_id });
 }
 
 /** Waits until the broadcast has ended, is paused or is held; it also runs without being polled. */
 export async function follow(
   client: AdminClient,
-  { fleet, ...options }: { fleet: string; json?: boolean },
+  options: { fleet: string; json?: boolean },
   broadcast: BroadcastDocument,
 ): Promise<BroadcastDocument> {
   const bar = progressBar('Broadcast {bar} {value} of {total} devices, {eta_formatted} left', options);
@@ -36,10 +40,7 @@ export async function follow(
   try {
     while (last.state === 'running') {
       await sleep(pollIntervalMs);
-      last = await client.requestAs<BroadcastDocument>(
-        'GET',
-        `${broadcastsPath(fleet)}${pathOf(last.broadcast_id)}`,
-      );
+      last = await client.request('GET', broadcastPath(options, last.broadcast_id));
       bar?.setTotal(last.devices ?? last.queued + last.refused);
       bar?.update(last.queued + last.refused);
     }
@@ -68,20 +69,16 @@ export function checkRefusals({ broadcast_id, queued, refused }: BroadcastDocume
 
 const columns = ['broadcast_id', 'name', 'to', 'state', 'queued', 'refused', 'created_at'] as const;
 
-function pathTo({ fleet }: FleetOptions, id: string, ...rest: string[]): string {
-  return `${broadcastsPath(fleet)}${pathOf(id, ...rest)}`;
-}
-
 async function listBroadcasts(options: FleetOptions & ListOptions): Promise<void> {
-  const list = await connect(options).listAs<BroadcastDocument>(broadcastsPath(options.fleet), options);
+  const list = await connect(options).list(broadcastsPath(options), options);
   print(options, list, listText(list, columns, 'There are no broadcasts.'));
 }
 
 async function showBroadcast(id: string, options: FleetOptions & { follow?: boolean }): Promise<void> {
   const client = connect(options);
-  const shown = await client.requestAs<BroadcastDocument>('GET', pathTo(options, id));
+  const shown = await client.request('GET', broadcastPath(options, id));
   const broadcast = options.follow ? await follow(client, options, shown) : shown;
-  const outcomes = await client.requestAs<BroadcastOutcomesDocument>('GET', pathTo(options, id, 'outcomes'));
+  const outcomes = await client.request('GET', below(broadcastPath(options, id), '/outcomes', {}));
   const text = `${options.follow ? summaryOf(broadcast) : fields(broadcast)}\n${outcomesText(outcomes)}`;
   print(options, { ...broadcast, outcomes }, text);
   if (options.follow) checkRefusals(broadcast);
@@ -95,12 +92,11 @@ function outcomesText(outcomes: BroadcastOutcomesDocument): string {
 
 async function listMails(
   id: string,
-  options: FleetOptions & ListOptions & { state?: string[] },
+  options: FleetOptions & ListOptions & { state?: BroadcastMailDocument['state'][] },
 ): Promise<void> {
   const { state } = options;
-  const list = await connect(options).listAs<BroadcastMailDocument>(pathTo(options, id, 'mails'), options, {
-    state,
-  });
+  const path = below(broadcastPath(options, id), '/mails', {});
+  const list = await connect(options).list(path, options, { state });
   print(
     options,
     list,
@@ -109,18 +105,18 @@ async function listMails(
 }
 
 async function listRefusals(id: string, options: FleetOptions & ListOptions): Promise<void> {
-  const path = pathTo(options, id, 'refusals');
-  const list = await connect(options).listAs<BroadcastRefusalDocument>(path, options);
+  const list = await connect(options).list(below(broadcastPath(options, id), '/refusals', {}), options);
   print(options, list, listText(list, ['device_id', 'reason'], 'There are no refusals.'));
 }
 
-async function change(id: string, verb: string, options: FleetOptions): Promise<void> {
-  const broadcast = await connect(options).requestAs<BroadcastDocument>('POST', pathTo(options, id, verb));
+async function change(id: string, verb: 'pause' | 'resume' | 'cancel', options: FleetOptions): Promise<void> {
+  const path = below(broadcastPath(options, id), `/${verb}`, {});
+  const broadcast = await connect(options).request('POST', path);
   print(options, broadcast, summaryOf(broadcast));
 }
 
 async function deleteBroadcast(id: string, options: FleetOptions): Promise<void> {
-  await connect(options).requestAs('DELETE', pathTo(options, id));
+  await connect(options).request('DELETE', broadcastPath(options, id));
   print(options, { broadcast_id: id }, `Broadcast ${id} is deleted.`);
 }
 
@@ -146,12 +142,11 @@ export function addBroadcastCommands(program: Command): void {
   withListOptions(
     fleetCommand(group, 'refusals <id>', 'list the devices that did not get the mail, and why'),
   ).action(listRefusals);
-  const changes = {
-    pause: 'pause a broadcast',
-    resume: 'resume a broadcast',
-    cancel: 'cancel a broadcast; mail already sent stays',
-  };
-  for (const [verb, description] of Object.entries(changes)) {
+  for (const [verb, description] of [
+    ['pause', 'pause a broadcast'],
+    ['resume', 'resume a broadcast'],
+    ['cancel', 'cancel a broadcast; mail already sent stays'],
+  ] as const) {
     fleetCommand(group, `${verb} <id>`, description).action((id: string, options: FleetOptions) =>
       change(id, verb, options),
     );

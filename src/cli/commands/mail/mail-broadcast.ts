@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import { mailRequeuesMax, mailTtlSecondsMax } from '../../../core/bounds.ts';
 import { OperatorError } from '../../../core/errors.ts';
@@ -83,10 +82,7 @@ async function broadcastMail(options: BroadcastOptions): Promise<void> {
   const deed = ['send this mail to', 'devices'] as const;
   if (!(await isConfirmed(deed, options, () => select(client, options.fleet, to)))) return;
   const headers = idempotencyKeyHeaders(options);
-  const put = await client.requestAs<BroadcastDocument>('POST', broadcastsPath(options.fleet), {
-    bytes,
-    headers,
-  });
+  const put = await client.request('POST', broadcastsPath(options), { bytes, headers });
   const broadcast = options.follow ? await follow(client, options, put) : put;
   print(options, broadcast, summaryOf(broadcast));
   if (options.follow) checkRefusals(broadcast);

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Head, Section } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
@@ -10,7 +11,7 @@ import { Commands } from '../../parts/commands.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { spanText } from '../../server/clock.ts';
 import { isBroadcastEnded, useBroadcast } from '../../server/followed-broadcast.ts';
 import type { Resource } from '../../server/resource.ts';
@@ -19,12 +20,15 @@ import { BroadcastMark } from './broadcast-state.tsx';
 import { targetText } from './broadcasts.tsx';
 import { Outcomes } from './outcomes.tsx';
 import { doneOf, isRunning, usePace } from './progress.ts';
-import { BroadcastRefusalList } from './refusals.tsx';
+import { BroadcastRefusalList, type OfBroadcastProps } from './refusals.tsx';
 import { Turns } from './turns.tsx';
 
 /** One broadcast: how far and how fast it is, whom it did not reach and why; pause, resume, cancel. */
 export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; broadcastId: string }) {
-  const path = `/fleets/${fleetId}/broadcasts/${encodeURIComponent(broadcastId)}`;
+  const path = pathTo('/fleets/{fleet_id}/broadcasts/{broadcast_id}', {
+    fleet_id: fleetId,
+    broadcast_id: broadcastId,
+  });
   const broadcast = useBroadcast(path);
   const isFollowed = broadcast.value === undefined || !isBroadcastEnded(broadcast.value);
   return (
@@ -61,13 +65,16 @@ export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; bro
   );
 }
 
-function BroadcastHead(props: { fleetId: string; path: string; resource: Resource<BroadcastDocument> }) {
-  const { fleetId, path, resource } = props;
+interface BroadcastHeadProps extends Pick<OfBroadcastProps, 'fleetId' | 'path'> {
+  resource: Resource<BroadcastDocument>;
+}
+
+function BroadcastHead({ fleetId, path, resource }: BroadcastHeadProps) {
   const [asked, setAsked] = useState<'cancel' | 'delete' | undefined>();
   const { error, isBusy, submit } = useSubmit();
   const { value, refresh } = resource;
   const change = (verb: 'pause' | 'resume'): void =>
-    void submit(() => callAs('POST', `${path}/${verb}`, { body: {} })).then(refresh);
+    void submit(() => call('POST', below(path, `/${verb}`, {}))).then(refresh);
   const verb =
     value === undefined || value.ended_at !== null ? undefined : isRunning(value) ? 'pause' : 'resume';
   useKeys({ r: refresh, p: () => verb !== undefined && change(verb) });
@@ -108,7 +115,7 @@ function BroadcastHead(props: { fleetId: string; path: string; resource: Resourc
         <Confirm
           title="Cancel the broadcast"
           otherwise="Let it go on"
-          work={() => callAs('POST', `${path}/cancel`, { body: {} })}
+          work={() => call('POST', below(path, '/cancel', {}))}
           onClose={() => setAsked(undefined)}
           onDone={refresh}
         >
@@ -118,7 +125,7 @@ function BroadcastHead(props: { fleetId: string; path: string; resource: Resourc
       {asked === 'delete' && (
         <Confirm
           title="Delete the broadcast"
-          work={() => callAs('DELETE', path)}
+          work={() => call('DELETE', path)}
           onClose={() => setAsked(undefined)}
           onDone={() => go(href([fleetId, 'broadcasts']))}
         >

@@ -1,5 +1,5 @@
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
-import type { ListDocument } from '../../../contract/document.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame.tsx';
 import { byAge, Pages } from '../../lists/pages.tsx';
 import { useKeys } from '../../page/keys.ts';
@@ -9,8 +9,7 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { sendTo } from '../send/send-to.ts';
 import { BroadcastMark } from './broadcast-state.tsx';
 import { Turns } from './turns.tsx';
@@ -21,16 +20,8 @@ const everySeconds = 3;
 /** The broadcasts of a fleet, newest first: how far each is, and how many devices it did not reach. */
 export function BroadcastsScreen({ fleetId }: { fleetId: string }) {
   const after = search.value.get('after') ?? undefined;
-  const path = `/fleets/${fleetId}/broadcasts`;
-  const list = useResource(
-    `${path}?${after}`,
-    (signal) =>
-      callAs<ListDocument<BroadcastDocument>>('GET', path, {
-        query: { after, limit: pageBroadcasts },
-        signal,
-      }),
-    everySeconds,
-  );
+  const path = pathTo('/fleets/{fleet_id}/broadcasts', { fleet_id: fleetId });
+  const list = useDocument(path, everySeconds, { after, limit: pageBroadcasts });
   const send = (): void => {
     sendTo.value = { all: true };
   };

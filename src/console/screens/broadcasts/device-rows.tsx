@@ -3,7 +3,6 @@ import type { ListDocument } from '../../../contract/document.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 
 /** Rows that are drawn at most; the API pages on. */
@@ -12,9 +11,9 @@ const pageMax = 1_000;
 
 export interface DeviceRowsProps<T> {
   fleetId: string;
-  /** Path of the list in the API; `filter` is its query. */
+  /** Path of the list in the API, and how a page of it is read. */
   path: string;
-  filter?: Record<string, string>;
+  read(page: { after: string; limit: number }, signal: AbortSignal): Promise<ListDocument<T>>;
   everySeconds: number | undefined;
   /** Parts of the address that a row leads to, after the fleet; `nameOf` and `textOf` are its words. */
   placeOf(item: T): readonly string[];
@@ -27,13 +26,9 @@ export interface DeviceRowsProps<T> {
 
 /** A list of devices, of which more are read when they are asked for. */
 export function DeviceRows<T extends { device_id: string }>(props: DeviceRowsProps<T>) {
-  const { fleetId, path, filter = {}, everySeconds, placeOf, nameOf, textOf, command } = props;
+  const { fleetId, path, read, everySeconds, placeOf, nameOf, textOf, command } = props;
   const [limit, setLimit] = useState(100);
-  const list = useResource(
-    `${path}?${limit}&${new URLSearchParams(filter)}`,
-    (signal) => readRows<T>(path, filter, limit, signal),
-    everySeconds,
-  );
+  const list = useResource(`${path}?${limit}`, (signal) => readRows(read, limit, signal), everySeconds);
   return (
     <Loaded resource={list}>
       {({ items, next }) => (
@@ -73,18 +68,14 @@ export function DeviceRows<T extends { device_id: string }>(props: DeviceRowsPro
 }
 
 async function readRows<T>(
-  path: string,
-  filter: Record<string, string>,
+  read: DeviceRowsProps<T>['read'],
   limit: number,
   signal: AbortSignal,
 ): Promise<ListDocument<T>> {
   const items: T[] = [];
   let next: string | null = '';
   while (next !== null && items.length < limit) {
-    const page: ListDocument<T> = await callAs('GET', path, {
-      query: { ...filter, after: next, limit: Math.min(limit - items.length, pageMax) },
-      signal,
-    });
+    const page = await read({ after: next, limit: Math.min(limit - items.length, pageMax) }, signal);
     items.push(...page.items);
     next = page.next;
   }

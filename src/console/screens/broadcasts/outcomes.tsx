@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
-import type { BroadcastMailDocument, BroadcastOutcomesDocument } from '../../../contract/broadcast.ts';
+import type { BroadcastMailDocument } from '../../../contract/broadcast.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { ReadNote } from '../../parts/moment.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { call } from '../../server/client.ts';
+import { useDocument } from '../../server/resource.ts';
 import { DeviceRows } from './device-rows.tsx';
 import type { OfBroadcastProps } from './refusals.tsx';
 import { stateTexts, whyOf } from './why.ts';
@@ -19,11 +20,11 @@ const everySeconds = 5;
 /** Counts the states of the mail since it was queued, and lists the devices of each. */
 export function Outcomes({ fleetId, path, broadcast }: OfBroadcastProps) {
   const [chosen, setChosen] = useState<State | undefined>();
-  const outcomes = useResource(
-    broadcast.queued === 0 ? undefined : `${path}/outcomes`,
-    (signal) => callAs<BroadcastOutcomesDocument>('GET', `${path}/outcomes`, { signal }),
+  const outcomes = useDocument(
+    broadcast.queued === 0 ? undefined : below(path, '/outcomes', {}),
     everySeconds,
   );
+  const mails = below(path, '/mails', {});
   return (
     <Section
       title="What became of it"
@@ -52,8 +53,10 @@ export function Outcomes({ fleetId, path, broadcast }: OfBroadcastProps) {
                     <DeviceRows<BroadcastMailDocument>
                       key={shown}
                       fleetId={fleetId}
-                      path={`${path}/mails`}
-                      filter={{ state: shown }}
+                      path={mails}
+                      read={(page, signal) =>
+                        call('GET', mails, { query: { ...page, state: [shown] }, signal })
+                      }
                       everySeconds={everySeconds}
                       placeOf={({ device_id, mail_id }) => ['devices', device_id, 'mail', mail_id]}
                       nameOf={({ device }) => device?.name ?? null}

@@ -1,5 +1,7 @@
 import type { BroadcastDocument, BroadcastRefusalDocument } from '../../../contract/broadcast.ts';
+import { below, type Path } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame.tsx';
+import { call } from '../../server/client.ts';
 import { DeviceRows } from './device-rows.tsx';
 
 const sentences: Readonly<Record<BroadcastRefusalDocument['reason'], string>> = {
@@ -11,7 +13,8 @@ const sentences: Readonly<Record<BroadcastRefusalDocument['reason'], string>> = 
 
 export interface OfBroadcastProps {
   fleetId: string;
-  path: string;
+  /** Path of the broadcast in the API. */
+  path: Path<'/fleets/{fleet_id}/broadcasts/{broadcast_id}'>;
   broadcast: BroadcastDocument;
 }
 
@@ -42,10 +45,12 @@ export function BroadcastRefusalList({ fleetId, path, broadcast }: OfBroadcastPr
 
 /** The devices that did not get the mail, each with its reason. */
 export function RefusedDevices({ fleetId, path, broadcast }: OfBroadcastProps) {
+  const refusals = below(path, '/refusals', {});
   return (
-    <DeviceRows<BroadcastRefusalDocument>
+    <DeviceRows
       fleetId={fleetId}
-      path={`${path}/refusals`}
+      path={refusals}
+      read={(page, signal) => call('GET', refusals, { query: page, signal })}
       everySeconds={broadcast.ended_at === null ? 5 : undefined}
       placeOf={({ device_id }) => ['devices', device_id]}
       nameOf={({ name }) => name}

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { SentMailDocument } from '../../../contract/mail.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { path } from '../../page/router.ts';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
@@ -25,7 +26,12 @@ function requestOf(fleetId: string, recipient: Recipient, draft: Draft) {
   }
   const front = JSON.stringify({ name: draft.name, to: recipient, ...settings });
   const body = `${front.slice(0, -1)},"payload":${payload}}`;
-  return { method: 'POST', path: `/fleets/${fleetId}/broadcasts`, query: {}, body };
+  return {
+    method: 'POST',
+    path: pathTo('/fleets/{fleet_id}/broadcasts', { fleet_id: fleetId }),
+    query: {},
+    body,
+  };
 }
 
 function commandOf(fleetId: string, recipient: Recipient, draft: Draft): string[] {

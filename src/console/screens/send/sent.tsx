@@ -1,5 +1,6 @@
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { SentMailDocument } from '../../../contract/mail.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { isBroadcastEnded, useBroadcast } from '../../server/followed-broadcast.ts';
@@ -34,7 +35,10 @@ export function MailSent({ fleetId, deviceId, mail }: MailSentProps) {
 
 /** How far a broadcast is that was just started. */
 export function BroadcastSent({ fleetId, broadcast }: { fleetId: string; broadcast: BroadcastDocument }) {
-  const path = `/fleets/${fleetId}/broadcasts/${broadcast.broadcast_id}`;
+  const path = pathTo('/fleets/{fleet_id}/broadcasts/{broadcast_id}', {
+    fleet_id: fleetId,
+    broadcast_id: broadcast.broadcast_id,
+  });
   const current = useBroadcast(path).value ?? broadcast;
   const { state, devices, queued, refused } = current;
   return (

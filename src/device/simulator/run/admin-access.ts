@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
+import type { AnswerAt, BodyAt, MethodOf, Path, Template } from '../../../contract/routes/path.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 
@@ -33,7 +34,17 @@ export class PatientAdmin {
   }
 
   /** @throws OperatorError what the server refuses; what stopped the last try when patience ends. */
-  async request<T>(method: string, path: string, body?: { json: unknown }, key?: string): Promise<T> {
+  async request<M extends MethodOf<T>, T extends Template>(
+    method: M,
+    path: Path<T>,
+    body?: { json: BodyAt<M, T> },
+    key?: string,
+  ): Promise<AnswerAt<M, T>> {
+    return this.requestAs(method, path, body, key);
+  }
+
+  /** @deprecated Its path is not held against the contract. */
+  async requestAs<T>(method: string, path: string, body?: { json: unknown }, key?: string): Promise<T> {
     const endMs = performance.now() + this.#patienceMs;
     for (;;) {
       const clients = this.#clients();

@@ -1,5 +1,5 @@
-import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { RotatedSecretDocument } from '../../../contract/device.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { sleep } from '../../../core/async.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import { pickDevice, processOf } from '../devices/simulated-devices.ts';
@@ -82,18 +82,14 @@ export class Conductor {
       string,
       unknown
     >;
-    const json = { name, payload, to: { all: true } };
-    const path = `/fleets/${fleetId}/broadcasts`;
-    const { broadcast_id } = await admin.request<{ broadcast_id: string }>(
-      'POST',
-      path,
-      { json },
-      formatUuid(generateUuid()),
-    );
+    const json = { name, payload, to: { all: true as const } };
+    const path = pathTo('/fleets/{fleet_id}/broadcasts', { fleet_id: fleetId });
+    const { broadcast_id } = await admin.request('POST', path, { json }, formatUuid(generateUuid()));
+    const own = below(path, '/{broadcast_id}', { broadcast_id });
     const endMs = performance.now() + broadcastMsMax;
     while (performance.now() < endMs) {
       await sleep(broadcastPollMs);
-      const { state, queued } = await admin.request<BroadcastDocument>('GET', `${path}/${broadcast_id}`);
+      const { state, queued } = await admin.request('GET', own);
       if (state !== 'done') continue;
       this.broadcasts.push({ name, queued });
       return;
@@ -112,7 +108,7 @@ export class Conductor {
     for (const device of chosen) {
       const { process, local } = processOf(device, processCount);
       processes.orderOne(process, { type: 'rotating', device: local });
-      const { device_secret: secret } = await admin.request<RotatedSecretDocument>(
+      const { device_secret: secret } = await admin.requestAs<RotatedSecretDocument>(
         'POST',
         `/fleets/${fleetId}/devices/${simulatedDeviceId(device)}/rotate-secret`,
         { json: { grace_seconds: Math.round(graceMs / 1_000) } },

@@ -106,7 +106,7 @@ export class MailFeed {
     const noise = new Noise(hash32(this.#scenario.seed, 1, 1), device, this.#drawn);
     const sentMs = performance.now();
     try {
-      const { mail_id } = await this.#admin.request<SentMailDocument>(
+      const { mail_id } = await this.#admin.requestAs<SentMailDocument>(
         'POST',
         path,
         { json: JSON.parse(maker.make(noise)) as unknown },
