@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { RecordableHistogram } from 'node:perf_hooks';
 import { AdminClient, pathOf } from '../../src/cli/admin-client.ts';
+import { pathTo } from '../../src/contract/routes/path.ts';
 import type { Config } from '../../src/server/configuration/config.ts';
 import { TestServer } from '../../test/harness/server.ts';
 import { certificate } from './certificate.ts';
@@ -116,7 +117,7 @@ export class Fleetpost implements MailServer {
 
   /** Adds a fleet with the two schemas. */
   async addFleet(id: string): Promise<void> {
-    await this.admin.requestAs('POST', '/fleets', { json: { fleet_id: id } });
+    await this.admin.request('POST', pathTo('/fleets', {}), { json: { fleet_id: id } });
     for (const [kind, name] of [
       ['datapoint', datapointSchema],
       ['message', messageSchema],

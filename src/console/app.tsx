@@ -1,6 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { ListDocument } from '../contract/document.ts';
-import type { FleetDocument } from '../contract/fleet.ts';
+import { pathTo } from '../contract/routes/path.ts';
 import { lazyScreen } from './around/lazy-screen.tsx';
 import { isPaletteOpen, usePaletteKey } from './around/palette-key.ts';
 import { Frame } from './frame.tsx';
@@ -14,8 +13,8 @@ import { MailScreen } from './screens/mail/mail.tsx';
 import { NowScreen } from './screens/now/now.tsx';
 import { SendDrawer } from './screens/send/send.tsx';
 import { sendTo } from './screens/send/send-to.ts';
-import { callAs, token } from './server/client.ts';
-import { useResource } from './server/resource.ts';
+import { token } from './server/client.ts';
+import { useDocument } from './server/resource.ts';
 import { isStarting } from './session/session.ts';
 import { Welcome } from './session/welcome.tsx';
 
@@ -51,9 +50,7 @@ export function Console() {
 }
 
 function Session() {
-  const fleets = useResource('fleets', (signal) =>
-    callAs<ListDocument<FleetDocument>>('GET', '/fleets', { query: { limit: 1_000 }, signal }),
-  );
+  const fleets = useDocument(pathTo('/fleets', {}), undefined, { limit: 1_000 });
   const parts = path.value;
   const [fleetId] = parts;
   usePaletteKey();

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { fleetBounds } from '../core/bounds.ts';
-import { closedPartial, fleetId, name, nullable, time, wordOf } from './document.ts';
+import { closedPartial, fleetId, listOf, name, nullable, pageLimit, time, wordOf } from './document.ts';
+import { declareRoutes } from './routes/route.ts';
 
 /** Null resets a limit to that of the configuration. */
 const limits = {
@@ -15,13 +16,13 @@ const limits = {
   log_bytes_max: nullable('integer', fleetBounds.log_bytes_max),
 };
 const changeable = { name, ...limits };
-export const newFleetBody = closedPartial({ fleet_id: fleetId, ...changeable });
+const newFleetBody = closedPartial({ fleet_id: fleetId, ...changeable });
 export type NewFleetBody = Static<typeof newFleetBody>;
-export const fleetChangeBody = closedPartial(changeable);
+const fleetChangeBody = closedPartial(changeable);
 export type FleetChangeBody = Static<typeof fleetChangeBody>;
 
 /** A fleet with its effective limits: its own, or those of the configuration. */
-export const fleetDocument = Type.Object({
+const fleetDocument = Type.Object({
   fleet_id: fleetId,
   name,
   created_at: time,
@@ -43,7 +44,7 @@ export const fleetDocument = Type.Object({
 });
 export type FleetDocument = Static<typeof fleetDocument>;
 
-export const fleetCountsDocument = Type.Object({
+const fleetCountsDocument = Type.Object({
   devices: Type.Integer(),
   disabled: Type.Integer(),
   connected: Type.Integer({ description: 'Devices with an open event stream.' }),
@@ -55,3 +56,48 @@ export const fleetCountsDocument = Type.Object({
   counted_at: time,
 });
 export type FleetCountsDocument = Static<typeof fleetCountsDocument>;
+
+/** `/fleets`, `/fleets/{fleet_id}` and its counts. */
+export const fleetRoutes = declareRoutes({
+  'GET /fleets': {
+    scope: 'read',
+    summary: 'List fleets',
+    query: Type.Object({ after: Type.String({ default: '', maxLength: 8 }), limit: pageLimit }),
+    answers: { 200: listOf(fleetDocument) },
+    narrowsToFleet: true,
+  },
+  'POST /fleets': {
+    scope: 'provision',
+    summary: 'Create a fleet',
+    body: newFleetBody,
+    answers: { 201: fleetDocument },
+  },
+  'GET /fleets/{fleet_id}': {
+    scope: 'read',
+    summary: 'Show a fleet',
+    answers: { 200: fleetDocument },
+  },
+  'PATCH /fleets/{fleet_id}': {
+    scope: 'provision',
+    summary: 'Change a fleet',
+    body: fleetChangeBody,
+    answers: { 200: fleetDocument },
+  },
+  'DELETE /fleets/{fleet_id}': {
+    scope: 'admin',
+    summary: 'Delete a fleet',
+    description:
+      'Deletes a fleet with all that is declared in it, its devices and their mail, for good: from the answer on there is no such fleet for its devices, and the rest is removed in the background. Until it is gone, `deleting_since` is set. Records stay in the log until their retention ends, and its id is taken until then.',
+    query: Type.Object({
+      name: Type.String({ description: 'Confirmation: the name of the fleet, or its id if it has no name.' }),
+    }),
+    answers: { 202: fleetDocument },
+  },
+  'GET /fleets/{fleet_id}/counts': {
+    scope: 'read',
+    summary: 'Count the devices of a fleet',
+    description:
+      'Counts the devices of a fleet. `active` and `stuck` were counted at `counted_at`, at most some seconds ago, or ten times as long as counting takes; the others are current.',
+    answers: { 200: fleetCountsDocument },
+  },
+});

@@ -11,8 +11,7 @@ import { addRoutes } from '../admin-api/request/routes.ts';
 import { addDeadLetterRoutes } from '../admin-api/routes/dead-letters.ts';
 import { addDeviceChangeRoute } from '../admin-api/routes/device-changes.ts';
 import { addDeviceRoutes } from '../admin-api/routes/devices.ts';
-import { addFleetCountRoute } from '../admin-api/routes/fleet-counts.ts';
-import { addFleetRoutes } from '../admin-api/routes/fleets.ts';
+import { fleetHandlers } from '../admin-api/routes/fleets.ts';
 import { addHoldRoutes } from '../admin-api/routes/hold.ts';
 import { addLockoutRoutes } from '../admin-api/routes/lockouts.ts';
 import { addMailRoutes } from '../admin-api/routes/mail.ts';
@@ -25,6 +24,7 @@ import { addTopRoute } from '../admin-api/server/top.ts';
 import { actionDeadLetterRoutes } from '../contract/action-run.ts';
 import { broadcastRoutes } from '../contract/broadcast.ts';
 import { consumerRoutes } from '../contract/consumer.ts';
+import { fleetRoutes } from '../contract/fleet.ts';
 import { forwarderRoutes } from '../contract/forwarder.ts';
 import { attentionToActions } from '../features/actions/attention.ts';
 import { addActionMetrics } from '../features/actions/metrics.ts';
@@ -59,8 +59,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
   ];
   return {
     documents: [
-      (app) => addFleetRoutes(app, parts),
-      (app) => addFleetCountRoute(app, parts, counts),
+      (app) => addRoutes(app, fleetRoutes, fleetHandlers(parts, counts)),
       (app) => addDeviceRoutes(app, parts),
       (app) => addDeviceChangeRoute(app, parts),
       (app) => addAttentionRoute(app, { ...parts, sources }, counts),

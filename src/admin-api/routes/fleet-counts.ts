@@ -1,15 +1,15 @@
-import { errorAnswers, fleetPath } from '../../contract/document.ts';
-import { fleetCountsDocument } from '../../contract/fleet.ts';
+import type { fleetRoutes } from '../../contract/fleet.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { DeviceCounts } from '../insight/device-counts.ts';
-import type { AdminApp, AllShards, Handler } from '../request/context.ts';
+import type { AllShards } from '../request/context.ts';
 import { activeSinceMs, stuckBeforeMs } from '../request/device-state.ts';
-import { routesOf } from '../request/route.ts';
+import type { HandlerOf } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 
-interface Needs {
+/** Parts that counting devices uses. */
+export interface CountParts {
   config: AdminApiConfig;
   registry: Registry;
   shards: AllShards;
@@ -21,16 +21,12 @@ async function totals(shards: AllShards, { fleetId }: Fleet): Promise<{ devices:
   return { devices: sum(({ devices }) => devices), disabled: sum(({ disabled }) => disabled) };
 }
 
-const counting = {
-  summary: 'Count the devices of a fleet',
-  description:
-    'Counts the devices of a fleet. `active` and `stuck` were counted at `counted_at`, at most some seconds ago, or ten times as long as counting takes; the others are current.',
-  params: fleetPath,
-  response: { 200: fleetCountsDocument, ...errorAnswers },
-};
-
-const countDevices =
-  ({ config, registry, shards }: Needs, counts: DeviceCounts): Handler<typeof counting> =>
+/** Counts the devices of a fleet: its route. */
+export const countFleetDevices =
+  (
+    { config, registry, shards }: CountParts,
+    counts: DeviceCounts,
+  ): HandlerOf<typeof fleetRoutes, 'GET /fleets/{fleet_id}/counts'> =>
   async ({ params }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const active = counts.active(fleet.fleetId, activeSinceMs(fleet, config));
@@ -46,9 +42,3 @@ const countDevices =
       counted_at: timeTextOf(Math.min(active.atMs, stuck.atMs)),
     };
   };
-
-/** Adds `/fleets/{fleet_id}/counts`. */
-export function addFleetCountRoute(app: AdminApp, context: Needs, counts: DeviceCounts): void {
-  const route = routesOf(app);
-  route('GET', '/fleets/:fleet_id/counts', 'read', counting, countDevices(context, counts));
-}

@@ -1,23 +1,15 @@
-import { Type } from 'typebox';
-import { errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
-import {
-  type FleetChangeBody,
-  type FleetDocument,
-  fleetChangeBody,
-  fleetDocument,
-  type NewFleetBody,
-  newFleetBody,
-} from '../../contract/fleet.ts';
+import type { FleetChangeBody, FleetDocument, fleetRoutes, NewFleetBody } from '../../contract/fleet.ts';
 import { ApiError } from '../../core/errors.ts';
 import { generateFleetId } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { FleetChange, Registry } from '../../declarations/registry.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { AdminApp, Handler } from '../request/context.ts';
-import { routesOf } from '../request/route.ts';
+import type { DeviceCounts } from '../insight/device-counts.ts';
+import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
+import { type CountParts, countFleetDevices } from './fleet-counts.ts';
 
-interface Needs {
+interface Parts {
   config: AdminApiConfig;
   registry: Registry;
 }
@@ -69,14 +61,10 @@ function limitsOf(body: NewFleetBody): Partial<Fleet> {
   return Object.fromEntries(Object.entries(changeOf(body)).filter(([, value]) => value !== null));
 }
 
-const listing = {
-  summary: 'List fleets',
-  querystring: Type.Object({ after: Type.String({ default: '', maxLength: 8 }), limit: pageLimit }),
-  response: { 200: listOf(fleetDocument), ...errorAnswers },
-};
+type Routes = typeof fleetRoutes;
 
 const listFleets =
-  ({ config, registry }: Needs): Handler<typeof listing> =>
+  ({ config, registry }: Parts): HandlerOf<Routes, 'GET /fleets'> =>
   async ({ query: { after, limit }, principal }) => {
     const only = principal?.fleetId ?? undefined;
     const rest = registry
@@ -87,14 +75,8 @@ const listFleets =
     return { items: page.map((fleet) => describeFleet(fleet, config)), next };
   };
 
-const creation = {
-  summary: 'Create a fleet',
-  body: newFleetBody,
-  response: { 201: fleetDocument, ...errorAnswers },
-};
-
 const createFleet =
-  ({ config, registry }: Needs): Handler<typeof creation> =>
+  ({ config, registry }: Parts): HandlerOf<Routes, 'POST /fleets'> =>
   async ({ body, audited }, reply) => {
     const id = body.fleet_id ?? generateFleetId();
     audited.about.fleet_id = id;
@@ -108,42 +90,8 @@ const createFleet =
     return describeFleet(registry.fleet(id).fleet, config);
   };
 
-const showing = {
-  summary: 'Show a fleet',
-  params: fleetPath,
-  response: { 200: fleetDocument, ...errorAnswers },
-};
-
-const showFleet =
-  ({ config, registry }: Needs): Handler<typeof showing> =>
-  async ({ params }) =>
-    describeFleet(registry.declared(params.fleet_id), config);
-
-const changing = {
-  summary: 'Change a fleet',
-  params: fleetPath,
-  body: fleetChangeBody,
-  response: { 200: fleetDocument, ...errorAnswers },
-};
-
-const changeFleet =
-  ({ config, registry }: Needs): Handler<typeof changing> =>
-  async ({ params, body }) =>
-    describeFleet(await registry.changeFleet(params.fleet_id, changeOf(body)), config);
-
-const deletion = {
-  summary: 'Delete a fleet',
-  description:
-    'Deletes a fleet with all that is declared in it, its devices and their mail, for good: from the answer on there is no such fleet for its devices, and the rest is removed in the background. Until it is gone, `deleting_since` is set. Records stay in the log until their retention ends, and its id is taken until then.',
-  params: fleetPath,
-  querystring: Type.Object({
-    name: Type.String({ description: 'Confirmation: the name of the fleet, or its id if it has no name.' }),
-  }),
-  response: { 202: fleetDocument, ...errorAnswers },
-};
-
 const deleteFleet =
-  ({ config, registry }: Needs): Handler<typeof deletion> =>
+  ({ config, registry }: Parts): HandlerOf<Routes, 'DELETE /fleets/{fleet_id}'> =>
   async ({ params, query }, reply) => {
     const { fleetId, name } = registry.declared(params.fleet_id);
     if (query.name !== (name || fleetId)) throw new ApiError('not_confirmed');
@@ -152,12 +100,16 @@ const deleteFleet =
     return describeFleet(fleet, config);
   };
 
-/** Adds `/fleets` and `/fleets/{fleet_id}`. */
-export function addFleetRoutes(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  route('GET', '/fleets', 'read', listing, listFleets(context), { narrowsToFleet: true });
-  route('POST', '/fleets', 'provision', creation, createFleet(context));
-  route('GET', '/fleets/:fleet_id', 'read', showing, showFleet(context));
-  route('PATCH', '/fleets/:fleet_id', 'provision', changing, changeFleet(context));
-  route('DELETE', '/fleets/:fleet_id', 'admin', deletion, deleteFleet(context));
+/** Handles `/fleets` and `/fleets/{fleet_id}`, and counts its devices. */
+export function fleetHandlers(parts: Parts & CountParts, counts: DeviceCounts): Handlers<Routes> {
+  const { config, registry } = parts;
+  return {
+    'GET /fleets': listFleets(parts),
+    'POST /fleets': createFleet(parts),
+    'GET /fleets/{fleet_id}': async ({ params }) => describeFleet(registry.declared(params.fleet_id), config),
+    'PATCH /fleets/{fleet_id}': async ({ params, body }) =>
+      describeFleet(await registry.changeFleet(params.fleet_id, changeOf(body)), config),
+    'DELETE /fleets/{fleet_id}': deleteFleet(parts),
+    'GET /fleets/{fleet_id}/counts': countFleetDevices(parts, counts),
+  };
 }

@@ -33,7 +33,7 @@ export type Query = Record<string, string | number | boolean | readonly string[]
 export interface RequestOptions<Parameters = Query, Document = unknown> {
   query?: Parameters;
   /** Sent as JSON; a text or a file as it is. */
-  body?: Document | string | Blob;
+  body?: Document | string | Blob | undefined;
   contentType?: string;
   headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal;

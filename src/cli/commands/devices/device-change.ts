@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { ChangedDevicesDocument } from '../../../contract/device.ts';
-import type { FleetCountsDocument } from '../../../contract/fleet.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type AdminClient, pathOf } from '../../admin-client.ts';
 import { type BulkOptions, isConfirmed, withConfirmation } from '../../confirmation.ts';
@@ -74,7 +74,8 @@ async function changeAll(
   const fleet = pathOf('fleets', options.fleet);
   const bar = progressBar('Devices {value} of at most {total}', options);
   if (bar !== undefined) {
-    const { devices } = await client.requestAs<FleetCountsDocument>('GET', `${fleet}/counts`);
+    const path = pathTo('/fleets/{fleet_id}/counts', { fleet_id: options.fleet });
+    const { devices } = await client.request('GET', path);
     bar.start(devices, 0);
   }
   const sum: Omit<ChangedDevicesDocument, 'next'> = { changed: 0, unchanged: 0, refused: [] };

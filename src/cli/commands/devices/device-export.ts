@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
-import type { FleetCountsDocument } from '../../../contract/fleet.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type AdminClient, pathOf, queryOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
@@ -113,8 +113,8 @@ async function openOut(options: ExportOptions): Promise<Destination> {
 async function progress(client: AdminClient, options: ExportOptions): Promise<SingleBar | undefined> {
   const bar = progressBar('Devices {bar} {value} of {total}', options);
   if (bar === undefined) return undefined;
-  const path = `${pathOf('fleets', options.fleet)}/counts`;
-  const { devices } = await client.requestAs<FleetCountsDocument>('GET', path);
+  const path = pathTo('/fleets/{fleet_id}/counts', { fleet_id: options.fleet });
+  const { devices } = await client.request('GET', path);
   bar.start(devices, 0);
   return bar;
 }

@@ -1,4 +1,4 @@
-import type { FleetDocument } from '../../../contract/fleet.ts';
+import type { Path } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { ask, canAsk } from '../../confirmation.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
@@ -9,9 +9,12 @@ export interface FleetDeleteOptions extends ConnectionOptions {
 }
 
 /** `fleet delete`: confirmed by the name of the fleet, which an id that was mistyped does not have. */
-export async function deleteFleet(path: string, options: FleetDeleteOptions): Promise<void> {
+export async function deleteFleet(
+  path: Path<'/fleets/{fleet_id}'>,
+  options: FleetDeleteOptions,
+): Promise<void> {
   const client = connect(options);
-  const { fleet_id: fleetId, name } = await client.requestAs<FleetDocument>('GET', path);
+  const { fleet_id: fleetId, name } = await client.request('GET', path);
   const wanted = name || fleetId;
   if (options.confirm === undefined && !canAsk()) {
     throw new OperatorError(
@@ -23,8 +26,7 @@ export async function deleteFleet(path: string, options: FleetDeleteOptions): Pr
   if (confirmed !== wanted) {
     throw new OperatorError(`That is not the ${name ? 'name' : 'id'} of the fleet; nothing was deleted.`);
   }
-  const query = new URLSearchParams({ name: confirmed });
-  const fleet = await client.requestAs<FleetDocument>('DELETE', `${path}?${query}`);
+  const fleet = await client.request('DELETE', path, { query: { name: confirmed } });
   const text = `The fleet ${fleetId} is being deleted: "fleet show ${fleetId}" finds it until all of it is gone.`;
   print(options, fleet, text);
 }

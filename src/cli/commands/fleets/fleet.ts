@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { FleetCountsDocument, FleetDocument } from '../../../contract/fleet.ts';
+import type { FleetDocument } from '../../../contract/fleet.ts';
+import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
 import { fleetVariable } from '../../../core/config/client-variables.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import {
   clientCommand,
@@ -31,7 +31,7 @@ function oneFleetCommand<O extends ConnectionOptions>(
   group: Command,
   name: string,
   description: string,
-  act: (path: string, options: O) => Promise<void>,
+  act: (path: Path<'/fleets/{fleet_id}'>, options: O) => Promise<void>,
 ): Command {
   return clientCommand(group, name, description)
     .argument('[fleet_id]', 'the fleet', fleetIdOption)
@@ -40,7 +40,7 @@ function oneFleetCommand<O extends ConnectionOptions>(
       const ids = new Set([argument, options.fleet].filter((id) => id !== undefined));
       if (ids.size > 1) throw new OperatorError('Give one fleet: its id, or --fleet ID.');
       const [id = defaultFleet(command)] = ids;
-      await act(pathOf('fleets', id), options);
+      await act(pathTo('/fleets/{fleet_id}', { fleet_id: id }), options);
     });
 }
 
@@ -56,7 +56,7 @@ export function addFleetCommands(program: Command): void {
     ),
   ).action(async (options: ConnectionOptions & FleetSettings & { id?: string }) => {
     const json = { fleet_id: options.id, ...settingsDocument(options) };
-    const fleet = await connect(options).requestAs<FleetDocument>('POST', '/fleets', { json });
+    const fleet = await connect(options).request('POST', pathTo('/fleets', {}), { json });
     const id = fleet.fleet_id;
     print(options, fleet, `The fleet ${id} is created; "fleet show ${id}" prints its limits.`);
   });
@@ -71,20 +71,20 @@ export function addFleetCommands(program: Command): void {
         if (Object.keys(json).length === 0) {
           throw new OperatorError('Nothing to change: give an option, see --help.');
         }
-        const fleet = await connect(options).requestAs<FleetDocument>('PATCH', path, { json });
+        const fleet = await connect(options).request('PATCH', path, { json });
         print(options, fleet, fleetText(fleet));
       },
     ),
   );
 
   oneFleetCommand(group, 'show', 'show a fleet with its effective limits', async (path, options) => {
-    const fleet = await connect(options).requestAs<FleetDocument>('GET', path);
+    const fleet = await connect(options).request('GET', path);
     print(options, fleet, fleetText(fleet));
   });
 
   withListOptions(clientCommand(group, 'list', 'list all fleets')).action(
     async (options: ConnectionOptions & ListOptions) => {
-      const fleets = await connect(options).listAs<FleetDocument>('/fleets', options);
+      const fleets = await connect(options).list(pathTo('/fleets', {}), options);
       print(
         options,
         fleets,
@@ -108,7 +108,7 @@ export function addFleetCommands(program: Command): void {
     'counts',
     'count the devices of a fleet: all, disabled, connected, active',
     async (path, options) => {
-      const counts = await connect(options).requestAs<FleetCountsDocument>('GET', `${path}/counts`);
+      const counts = await connect(options).request('GET', below(path, '/counts', {}));
       print(options, counts, fields(counts));
     },
   );

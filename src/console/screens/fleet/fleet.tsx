@@ -1,17 +1,16 @@
-import type { FleetDocument } from '../../../contract/fleet.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { LimitForm } from './limit-form.tsx';
 
 /** The fleet itself: its name, its limits, and how long it keeps what. */
 export function FleetScreen({ fleetId }: { fleetId: string }) {
-  const path = `/fleets/${fleetId}`;
-  const fleet = useResource(path, (signal) => callAs<FleetDocument>('GET', path, { signal }));
+  const path = pathTo('/fleets/{fleet_id}', { fleet_id: fleetId });
+  const fleet = useDocument(path);
   useKeys({ r: fleet.refresh });
   return (
     <>

@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { FleetDocument } from '../../../contract/fleet.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Section } from '../../frame.tsx';
 import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { changeOfFleet, flagsOfChange, type LimitTexts, removesRecords, textsOf } from './limit-change.ts';
 import { LimitRow } from './limit-row.tsx';
@@ -20,8 +21,8 @@ export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: (
   const { error, isBusy, submit } = useSubmit();
   const change = changeOfFleet(fleet, name, texts);
   const count = Object.keys(change ?? {}).length;
-  const path = `/fleets/${fleet.fleet_id}`;
-  const patch = (): Promise<unknown> => callAs('PATCH', path, { body: change });
+  const path = pathTo('/fleets/{fleet_id}', { fleet_id: fleet.fleet_id });
+  const patch = (): Promise<unknown> => call('PATCH', path, { body: change });
   const save = async (): Promise<void> => {
     if (change === undefined || count === 0) return;
     if (removesRecords(fleet, change)) setAsked(true);

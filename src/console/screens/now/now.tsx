@@ -1,12 +1,11 @@
-import type { FleetCountsDocument } from '../../../contract/fleet.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Icon } from '../../parts/icon.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { QueryBar } from '../devices/query-bar.tsx';
 import { sendTo } from '../send/send-to.ts';
 import { Attention } from './attention.tsx';
@@ -16,8 +15,8 @@ import { Pulse } from './pulse-charts.tsx';
 
 /** The first screen: find a device, see how many are well, and what is not. */
 export function NowScreen({ fleetId }: { fleetId: string }) {
-  const path = `/fleets/${fleetId}/counts`;
-  const counts = useResource(path, (signal) => callAs<FleetCountsDocument>('GET', path, { signal }), 5);
+  const path = pathTo('/fleets/{fleet_id}/counts', { fleet_id: fleetId });
+  const counts = useDocument(path, 5);
   const isNew = counts.value !== undefined && counts.value.devices <= 1;
   const send = (): void => {
     sendTo.value = { deviceId: '' };

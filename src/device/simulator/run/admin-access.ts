@@ -1,6 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { AnswerAt, BodyAt, MethodOf, Path, Template } from '../../../contract/routes/path.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import type {
+  AnswerAt,
+  BodyAt,
+  ItemAt,
+  MethodOf,
+  Path,
+  QueryAt,
+  Template,
+} from '../../../contract/routes/path.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 
@@ -12,6 +21,12 @@ interface AdminRequest {
 /** The calls that the simulator needs of a client of the admin API. */
 export interface AdminAccess {
   readonly url: string;
+  request<M extends MethodOf<T>, T extends Template>(
+    method: M,
+    path: Path<T>,
+    parts?: { query?: QueryAt<M, T>; json?: BodyAt<M, T> },
+  ): Promise<AnswerAt<M, T>>;
+  pages<T extends Template>(path: Path<T>): AsyncIterable<ListDocument<ItemAt<T>>>;
   requestAs<T>(method: string, path: string, parts?: AdminRequest): Promise<T>;
   open(method: string, path: string, parts?: AdminRequest): Promise<Response>;
   exchange(path: string, contentType: string, body: Readable): Promise<IncomingMessage>;

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import type { ListDocument } from '../../../contract/document.ts';
 import type { FleetDocument } from '../../../contract/fleet.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { generateFleetId } from '../../../core/identity.ts';
 import { simulatedDeviceId, simulatedSecret } from '../devices/simulated-identity.ts';
@@ -16,7 +16,7 @@ const linesPerChunk = 1_000;
 export async function createSimulatedFleet(admin: AdminAccess, scenario: Scenario): Promise<string> {
   const fleetId = idPrefix + generateFleetId().slice(idPrefix.length);
   const name = `${namePrefix}: ${scenario.devices} devices, seed ${scenario.seed}`;
-  await admin.requestAs('POST', '/fleets', { json: { fleet_id: fleetId, name } });
+  await admin.request('POST', pathTo('/fleets', {}), { json: { fleet_id: fleetId, name } });
   for (const [kind, schemas] of Object.entries(scenario.schemas)) {
     for (const [schema, json] of Object.entries(schemas)) {
       await admin.requestAs('PUT', `/fleets/${fleetId}/schemas/${kind}/${schema}`, { json });
@@ -65,16 +65,13 @@ export async function importSimulatedDevices(
 /** Fleets that simulations have left. @throws OperatorError */
 export async function simulatedFleets(admin: AdminAccess): Promise<FleetDocument[]> {
   const found: FleetDocument[] = [];
-  let after = '';
-  for (;;) {
-    const page = await admin.requestAs<ListDocument<FleetDocument>>('GET', `/fleets?limit=1000${after}`);
-    const own = page.items.filter(
+  for await (const { items } of admin.pages(pathTo('/fleets', {}))) {
+    const own = items.filter(
       ({ fleet_id, name }) => fleet_id.startsWith(idPrefix) && name.startsWith(`${namePrefix}: `),
     );
     found.push(...own);
-    if (page.next === null) return found;
-    after = `&after=${encodeURIComponent(page.next)}`;
   }
+  return found;
 }
 
 /** Removes a fleet with all that is in it. @throws OperatorError */
@@ -83,5 +80,5 @@ export async function removeSimulatedFleet(
   { fleet_id, name }: FleetDocument,
 ): Promise<void> {
   // Confirmed by its name, as a person would.
-  await admin.requestAs('DELETE', `/fleets/${fleet_id}?${new URLSearchParams({ name })}`);
+  await admin.request('DELETE', pathTo('/fleets/{fleet_id}', { fleet_id }), { query: { name } });
 }
