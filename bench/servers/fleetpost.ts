@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { RecordableHistogram } from 'node:perf_hooks';
-import { AdminClient, pathOf } from '../../src/cli/admin-client.ts';
+import { AdminClient } from '../../src/cli/admin-client.ts';
 import { pathTo } from '../../src/contract/routes/path.ts';
 import type { Config } from '../../src/server/configuration/config.ts';
 import { TestServer } from '../../test/harness/server.ts';
@@ -122,7 +122,8 @@ export class Fleetpost implements MailServer {
       ['datapoint', datapointSchema],
       ['message', messageSchema],
     ] as const) {
-      await this.admin.requestAs('PUT', pathOf('fleets', id, 'schemas', kind, name), { json: payloadSchema });
+      const path = pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id: id, kind, name });
+      await this.admin.request('PUT', path, { json: payloadSchema });
     }
   }
 

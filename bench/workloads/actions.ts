@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { pathOf } from '../../src/cli/admin-client.ts';
+import { pathTo } from '../../src/contract/routes/path.ts';
 import type { Benchmark, BenchmarkOptions } from '../benchmark.ts';
 import { interleave, type Lane, warmUp } from '../interleave.ts';
 import { announced, percentilesOf } from '../load/announcements.ts';
@@ -70,9 +70,12 @@ async function startServer(actionThreads: number): Promise<Fleetpost> {
 
 /** Lanes that measure the cost of a message, whatever listens to it. */
 async function requestLanes(server: Fleetpost, requests: Requests, seconds: number): Promise<Lane[]> {
-  await server.admin.requestAs('PUT', pathOf('fleets', fleetId, 'schemas', 'message', 'other'), {
-    json: payloadSchema,
+  const path = pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', {
+    fleet_id: fleetId,
+    kind: 'message',
+    name: 'other',
   });
+  await server.admin.request('PUT', path, { json: payloadSchema });
   const lane = (workload: string, action?: BenchAction): Lane => ({
     workload,
     subject: fleetpost.name,
@@ -143,8 +146,8 @@ async function capacityLane(
 
 /** In the mailboxes of all devices. */
 async function mailsOf(server: Fleetpost): Promise<number> {
-  const path = `${pathOf('fleets', fleetId, 'devices')}?limit=${devices}`;
-  const { items } = (await server.admin.requestAs('GET', path)) as { items: { mailbox_size: number }[] };
+  const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId });
+  const { items } = await server.admin.request('GET', path, { query: { limit: devices } });
   return items.reduce((sum, { mailbox_size }) => sum + mailbox_size, 0);
 }
 

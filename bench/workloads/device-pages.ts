@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { pathTo } from '../../src/contract/routes/path.ts';
 import type { Benchmark } from '../benchmark.ts';
 import { interleave, type Lane, warmUp } from '../interleave.ts';
 import { percentilesOf } from '../load/announcements.ts';
@@ -14,6 +15,7 @@ const pageDevices = 100;
 const taggedEvery = 10;
 const tag = 'canary';
 /** One for all pages: with another filter a cursor is refused. */
+const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId });
 const startedAt = new Date().toISOString();
 
 /** Lists to ask for; `at` is drawn from all of the fleet. */
@@ -24,8 +26,8 @@ const lists = [
     query: (at: Position) => ({ name_prefix: at.name.slice(0, -2) }),
     isWalked: false,
   },
-  { workload: 'by tag', query: () => ({ tag }), isWalked: true },
-  { workload: 'by state', query: () => ({ state: 'offline' }), isWalked: true },
+  { workload: 'by tag', query: () => ({ tag: [tag] }), isWalked: true },
+  { workload: 'by state', query: () => ({ state: 'offline' as const }), isWalked: true },
   { workload: 'by last sight', query: () => ({ seen_before: startedAt }), isWalked: true },
 ];
 
@@ -78,11 +80,8 @@ async function fill(server: Fleetpost, count: number, progress: (text: string) =
 async function cursorsOf(server: Fleetpost): Promise<string[]> {
   const cursors: string[] = [];
   for (let next: string | null = ''; next !== null; ) {
-    const search = new URLSearchParams({ limit: '500', after: next });
-    const page: { next: string | null } = await server.admin.requestAs(
-      'GET',
-      `/fleets/${fleetId}/devices?${search}`,
-    );
+    const query = { limit: 500, after: next };
+    const page: { next: string | null } = await server.admin.request('GET', path, { query });
     next = page.next;
     if (next !== null) cursors.push(next);
   }
@@ -110,13 +109,13 @@ async function pages(
     const name = names[Math.floor(Math.random() * names.length)];
     if (name === undefined) throw new Error('the fleet has no devices');
     const cursor = cursors[Math.floor(Math.random() * cursors.length)] ?? '';
-    const search = new URLSearchParams({ limit: String(pageDevices), ...query({ name, cursor }) });
-    if (next !== null) search.set('after', next);
+    const position = {
+      limit: pageDevices,
+      ...query({ name, cursor }),
+      ...(next !== null && { after: next }),
+    };
     const startMs = performance.now();
-    const page: { next: string | null } = await server.admin.requestAs(
-      'GET',
-      `/fleets/${fleetId}/devices?${search}`,
-    );
+    const page: { next: string | null } = await server.admin.request('GET', path, { query: position });
     latencies.push((performance.now() - startMs) * 1_000);
     next = isWalked ? page.next : null;
   }

@@ -6,9 +6,11 @@ import {
   closedPartial,
   deviceId,
   fleetId,
+  listOf,
   name,
   nullable,
   oneOrSeveral,
+  pageLimit,
   repeatedParameter,
   tag,
   tags,
@@ -16,6 +18,7 @@ import {
   timeText,
   wordOf,
 } from './document.ts';
+import { declareRoutes, noDocument } from './routes/route.ts';
 
 /** Connection states; the first that applies. */
 const states = ['connected', 'active', 'offline'] as const;
@@ -53,7 +56,7 @@ export const deviceLockoutDocument = Type.Object({
 });
 
 /** A device with what only its own page reads. */
-export const shownDeviceDocument = Type.Interface([deviceDocument], {
+const shownDeviceDocument = Type.Interface([deviceDocument], {
   delayed_mails: Type.Integer(),
   next_delivery_at: nullable('string', { description: 'When the next delayed mail is due.' }),
   lockouts: Type.Array(deviceLockoutDocument, {
@@ -68,18 +71,18 @@ const secretDocument = Type.Object({
   device_id: deviceId,
   device_secret: Type.String({ pattern: deviceSecretPattern.source }),
 });
-export const createdDeviceDocument = Type.Interface(
+const createdDeviceDocument = Type.Interface(
   [secretDocument],
   Type.Pick(deviceDocument, ['name', 'tags', 'enabled', 'created_at']).properties,
 );
 export type CreatedDeviceDocument = Static<typeof createdDeviceDocument>;
-export const rotatedSecretDocument = Type.Interface([secretDocument], {
+const rotatedSecretDocument = Type.Interface([secretDocument], {
   old_secret_until: nullable('string'),
 });
 export type RotatedSecretDocument = Static<typeof rotatedSecretDocument>;
 
-export const newDeviceBody = closedPartial({ device_id: deviceId, name, tags });
-export const deviceChangeBody = closedPartial({ enabled: Type.Boolean(), name, tags });
+const newDeviceBody = closedPartial({ device_id: deviceId, name, tags });
+const deviceChangeBody = closedPartial({ enabled: Type.Boolean(), name, tags });
 export type DeviceChangeBody = Static<typeof deviceChangeBody>;
 
 /** Filter of a fleet's devices; all parameters must match. */
@@ -99,10 +102,11 @@ export const deviceFilter = Type.Object({
     timeText('Mail waits, and the first one has been the first in the mailbox since before that time.'),
   ),
 });
+export type DeviceFilterDocument = Static<typeof deviceFilter>;
 
 /** Maximum devices per call, which takes some milliseconds of each shard. */
 export const devicesPerChangeMax = 500;
-export const deviceSelection = closedObject(
+const deviceSelection = closedObject(
   {
     device_ids: Type.Optional(Type.Array(deviceId, { minItems: 1, maxItems: devicesPerChangeMax })),
     all: Type.Optional(Type.Literal(true)),
@@ -111,17 +115,80 @@ export const deviceSelection = closedObject(
   },
   { minProperties: 1, description: 'Ids, the filters of a list, or all.' },
 );
-export const selectedChange = closedPartial(
+const selectedChange = closedPartial(
   { enabled: Type.Boolean(), add_tags: tags, remove_tags: tags },
   { minProperties: 1 },
 );
-export const changedDevicesDocument = Type.Object({
+const changedDevicesDocument = Type.Object({
   changed: Type.Integer(),
   unchanged: Type.Integer({ description: 'Devices that were already so.' }),
   refused: Type.Array(Type.Object({ device_id: deviceId, error: Type.String(), msg: Type.String() })),
   next: nullable('string', { description: 'Pass as `after` to continue; null when all are done.' }),
 });
 export type ChangedDevicesDocument = Static<typeof changedDevicesDocument>;
+
+const cursorPattern = '^([A-Za-z0-9]{0,10}|[a-z]\\.[A-Za-z0-9_-]{1,80})$';
+const deviceChangesBody = closedObject({
+  select: deviceSelection,
+  change: selectedChange,
+  after: Type.Optional(Type.String({ pattern: cursorPattern })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: devicesPerChangeMax })),
+});
+export type DeviceChangesBody = Static<typeof deviceChangesBody>;
+
+/** `/fleets/{fleet_id}/devices`, each device under it, the rotation of its secret, and changes of many devices. */
+export const deviceRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/devices': {
+    scope: 'read',
+    summary: 'List or find devices',
+    description:
+      'In order of device id, or of the most selective index. A page scans a bounded number of devices, so it may have fewer than `limit`, or none, and still have a `next`.',
+    query: Type.Object({
+      ...deviceFilter.properties,
+      after: Type.String({ default: '', pattern: cursorPattern }),
+      limit: pageLimit,
+    }),
+    answers: { 200: listOf(deviceDocument) },
+  },
+  'POST /fleets/{fleet_id}/devices': {
+    scope: 'provision',
+    summary: 'Create a device',
+    body: newDeviceBody,
+    answers: { 201: createdDeviceDocument },
+  },
+  'GET /fleets/{fleet_id}/devices/{device_id}': {
+    scope: 'read',
+    summary: 'Show a device',
+    answers: { 200: shownDeviceDocument },
+  },
+  'PATCH /fleets/{fleet_id}/devices/{device_id}': {
+    scope: 'provision',
+    summary: 'Change a device',
+    body: deviceChangeBody,
+    answers: { 200: deviceDocument },
+  },
+  'DELETE /fleets/{fleet_id}/devices/{device_id}': {
+    scope: 'provision',
+    summary: 'Delete a device with its mailbox',
+    answers: { 204: noDocument },
+  },
+  'POST /fleets/{fleet_id}/devices/{device_id}/rotate-secret': {
+    scope: 'provision',
+    summary: 'Rotate the secret of a device',
+    description:
+      'Generates a new secret, shown only once. The old one expires at once, or after `grace_seconds`, during which both are valid.',
+    body: closedPartial({ grace_seconds: Type.Integer({ minimum: 0 }) }),
+    answers: { 200: rotatedSecretDocument },
+  },
+  'POST /fleets/{fleet_id}/devices:change': {
+    scope: 'provision',
+    summary: 'Change many devices',
+    description:
+      'Changes all selected devices, some per call: call again with `next` as `after` until it is null. Idempotent. Disabling ends streams within a second.',
+    body: deviceChangesBody,
+    answers: { 200: changedDevicesDocument },
+  },
+});
 
 export const newDevicesBody = closedObject({
   count: Type.Integer({ minimum: 1, maximum: 1_000_000 }),

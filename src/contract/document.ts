@@ -65,6 +65,10 @@ export const namedPath = Type.Object({ fleet_id: Type.String(), name: Type.Strin
 /** Pauses or resumes what reads the records of a fleet. */
 export const pauseBody = closedObject({ enabled: Type.Boolean({ description: 'False pauses it.' }) });
 export const pageLimit = Type.Integer({ minimum: 1, maximum: 1_000, default: 100 });
+/** A body of bytes, kept as they are sent (D11); null without one. To a client it is any document. */
+export function bytesBody(description: string) {
+  return Type.Unsafe<Uint8Array | null | undefined>({ description });
+}
 /** A query parameter that is repeated for each value. */
 export function repeatedParameter<T extends TSchema>(item: T, maxItems: number, description: string) {
   return Type.Optional(Type.Array(item, { minItems: 1, maxItems, description }));

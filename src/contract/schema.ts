@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox';
-import { closedObject, nullable } from './document.ts';
+import { bytesBody, closedObject, listOf, nullable } from './document.ts';
+import { declareRoutes, noDocument } from './routes/route.ts';
 
-export const schemaKind = Type.Enum(['datapoint', 'message', 'mail']);
-export const schemaDocument = Type.Object({
+const schemaKind = Type.Enum(['datapoint', 'message', 'mail']);
+const schemaDocument = Type.Object({
   kind: schemaKind,
   name: Type.String(),
   disabled: nullable('string', {
@@ -11,7 +12,7 @@ export const schemaDocument = Type.Object({
 });
 export type SchemaDocument = Static<typeof schemaDocument>;
 
-export const schemaCheckBody = closedObject(
+const schemaCheckBody = closedObject(
   {
     kind: schemaKind,
     name: Type.Optional(Type.String({ description: 'Of a stored schema.' })),
@@ -22,9 +23,8 @@ export const schemaCheckBody = closedObject(
   },
   { description: 'Has either `name` or `schema`.' },
 );
-export type SchemaCheckBody = Static<typeof schemaCheckBody>;
 /** The cost of a schema, and whether a body matches it. */
-export const schemaCheckDocument = Type.Object({
+const schemaCheckDocument = Type.Object({
   fault: nullable('string', { description: 'Why the schema would be refused; null if it would be stored.' }),
   steps: nullable('integer', { description: 'What checking one value may take at most.' }),
   steps_at: nullable('string', {
@@ -45,3 +45,50 @@ export const schemaCheckDocument = Type.Object({
   ),
 });
 export type SchemaCheckDocument = Static<typeof schemaCheckDocument>;
+
+const params = { kind: schemaKind };
+
+/** `/fleets/{fleet_id}/schemas`, and each schema under its kind and name. */
+export const schemaRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/schemas': {
+    scope: 'read',
+    summary: 'List schemas',
+    answers: { 200: listOf(schemaDocument) },
+  },
+  'PUT /fleets/{fleet_id}/schemas/{kind}/{name}': {
+    scope: 'provision',
+    summary: 'Store a schema',
+    params,
+    body: bytesBody('The JSON Schema 2020-12, stored byte for byte.'),
+    answers: { 200: schemaDocument, 201: schemaDocument },
+    bodyLimitKey: 'schemaBytesMax',
+  },
+  'GET /fleets/{fleet_id}/schemas/{kind}/{name}': {
+    scope: 'read',
+    summary: 'Show a schema',
+    params,
+    answers: {
+      200: Type.Unsafe<unknown>({ type: 'object', description: 'The JSON Schema as it was stored.' }),
+    },
+  },
+  'DELETE /fleets/{fleet_id}/schemas/{kind}/{name}': {
+    scope: 'provision',
+    summary: 'Delete a schema',
+    params,
+    answers: { 204: noDocument },
+  },
+});
+
+/** `/fleets/{fleet_id}/schemas:check`. */
+export const schemaCheckRoutes = declareRoutes({
+  'POST /fleets/{fleet_id}/schemas:check': {
+    scope: 'provision',
+    summary: 'Check a schema, and a sample against it',
+    description:
+      'Says whether the schema would be stored, what it costs, and whether a body would be taken. Stores nothing. Both are texts, so that they are checked byte for byte.',
+    body: schemaCheckBody,
+    answers: { 200: schemaCheckDocument },
+    // It changes nothing, and is asked as somebody types.
+    book: () => undefined,
+  },
+});

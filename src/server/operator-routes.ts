@@ -9,23 +9,24 @@ import { addRefusalRoute } from '../admin-api/insight/refusals.ts';
 import type { MetricSet } from '../admin-api/request/metric-set.ts';
 import { addRoutes } from '../admin-api/request/routes.ts';
 import { addDeadLetterRoutes } from '../admin-api/routes/dead-letters.ts';
-import { addDeviceChangeRoute } from '../admin-api/routes/device-changes.ts';
-import { addDeviceRoutes } from '../admin-api/routes/devices.ts';
+import { deviceHandlers } from '../admin-api/routes/devices.ts';
 import { fleetHandlers } from '../admin-api/routes/fleets.ts';
 import { addHoldRoutes } from '../admin-api/routes/hold.ts';
 import { addLockoutRoutes } from '../admin-api/routes/lockouts.ts';
 import { addMailRoutes } from '../admin-api/routes/mail.ts';
 import { addReceiptRoutes } from '../admin-api/routes/receipts.ts';
-import { addSchemaCheckRoute } from '../admin-api/routes/schema-check.ts';
-import { addSchemaRoutes } from '../admin-api/routes/schemas.ts';
+import { schemaCheckHandlers } from '../admin-api/routes/schema-check.ts';
+import { schemaHandlers } from '../admin-api/routes/schemas.ts';
 import { addServerRoute } from '../admin-api/server/about-server.ts';
 import type { RouteGroups } from '../admin-api/server/server.ts';
 import { addTopRoute } from '../admin-api/server/top.ts';
 import { actionDeadLetterRoutes } from '../contract/action-run.ts';
 import { broadcastRoutes } from '../contract/broadcast.ts';
 import { consumerRoutes } from '../contract/consumer.ts';
+import { deviceRoutes } from '../contract/device.ts';
 import { fleetRoutes } from '../contract/fleet.ts';
 import { forwarderRoutes } from '../contract/forwarder.ts';
+import { schemaCheckRoutes, schemaRoutes } from '../contract/schema.ts';
 import { attentionToActions } from '../features/actions/attention.ts';
 import { addActionMetrics } from '../features/actions/metrics.ts';
 import { addActionRoutes } from '../features/actions/routes.ts';
@@ -60,8 +61,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
   return {
     documents: [
       (app) => addRoutes(app, fleetRoutes, fleetHandlers(parts, counts)),
-      (app) => addDeviceRoutes(app, parts),
-      (app) => addDeviceChangeRoute(app, parts),
+      (app) => addRoutes(app, deviceRoutes, deviceHandlers(parts)),
       (app) => addAttentionRoute(app, { ...parts, sources }, counts),
       (app) => addRefusalRoute(app, parts),
       (app) => addDiagnosisRoute(app, parts),
@@ -89,10 +89,20 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
         addRoutes(app, broadcastRoutes, broadcastHandlers(parts), {
           'POST /fleets/{fleet_id}/broadcasts': broadcastBodyBytesMax(config),
         }),
-      (app) => addSchemaCheckRoute(app, parts),
+      (app) =>
+        addRoutes(app, schemaCheckRoutes, schemaCheckHandlers(parts), {
+          // Room for texts with every quote and line end escaped.
+          'POST /fleets/{fleet_id}/schemas:check': 2 * (config.schemaBytesMax + config.bodyBytesMax) + 4_096,
+        }),
     ],
     imports: [(app) => addImportRoute(app, parts)],
-    bytes: [(app) => addSchemaRoutes(app, parts), (app) => addMailRoutes(app, parts)],
+    bytes: [
+      (app) =>
+        addRoutes(app, schemaRoutes, schemaHandlers(parts), {
+          'PUT /fleets/{fleet_id}/schemas/{kind}/{name}': config.schemaBytesMax,
+        }),
+      (app) => addMailRoutes(app, parts),
+    ],
   };
 }
 

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { parseJson } from '../../declarations/schemas/payload.ts';
 
 /** Maximum size of a JSON document; the default for all routes. */
@@ -32,9 +31,4 @@ export function takeBytes(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => {
     done(null, bytes);
   });
-}
-
-/** Types and documents a body that `takeBytes` reads; null without a body. */
-export function bytesBody(description: string) {
-  return Type.Unsafe<Buffer | null | undefined>({ description });
 }

@@ -22,12 +22,15 @@ type Answers<R extends RouteDeclaration> = {
   >;
 };
 
+/** A body of bytes is Node's in a handler. */
+type Body<B> = B extends TUnsafe<Uint8Array | null | undefined> ? TUnsafe<Buffer | null | undefined> : B;
+
 /** Handles one route: request and answer are typed by its declaration. */
 export type HandlerOf<R extends Routes, Key extends keyof R & RouteKey> = Handler<{
   params: PathParameters<Key, R[Key]>;
   querystring: R[Key]['query'];
   headers: R[Key]['headers'];
-  body: R[Key]['body'];
+  body: Body<R[Key]['body']>;
   response: Answers<R[Key]> & typeof errorAnswers;
 }>;
 

@@ -1,11 +1,4 @@
-import { type Static, Type } from 'typebox';
-import {
-  changedDevicesDocument,
-  deviceSelection,
-  devicesPerChangeMax,
-  selectedChange,
-} from '../../contract/device.ts';
-import { closedObject, errorAnswers, fleetPath } from '../../contract/document.ts';
+import { type DeviceChangesBody, type deviceRoutes, devicesPerChangeMax } from '../../contract/device.ts';
 import { tagsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
@@ -14,12 +7,12 @@ import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts
 import { countsOf } from '../auth/audit-hook.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { onEachShard } from '../request/by-shard.ts';
-import type { AdminApp, AllShards, Handler } from '../request/context.ts';
-import { routesOf } from '../request/route.ts';
+import type { AllShards } from '../request/context.ts';
+import type { HandlerOf } from '../request/routes.ts';
 import { deviceFilterOf } from './device-filter.ts';
-import { cursorPattern, listDevices } from './device-list.ts';
+import { listDevices } from './device-list.ts';
 
-interface Needs {
+interface Parts {
   config: AdminApiConfig;
   registry: Registry;
   shards: AllShards;
@@ -30,7 +23,7 @@ const refusals: Partial<Record<ChangeOutcome, { error: string; msg: string }>> =
   too_many_tags: { error: 'limit_reached', msg: `A device has ${tagsMax} tags at most.` },
 };
 
-function changeOf({ enabled, add_tags, remove_tags }: Static<typeof selectedChange>): DeviceChange {
+function changeOf({ enabled, add_tags, remove_tags }: DeviceChangesBody['change']): DeviceChange {
   return {
     ...(enabled !== undefined && { enabled }),
     ...(add_tags !== undefined && { addTags: add_tags, tagsMax }),
@@ -38,22 +31,13 @@ function changeOf({ enabled, add_tags, remove_tags }: Static<typeof selectedChan
   };
 }
 
-const changing = {
-  summary: 'Change many devices',
-  description:
-    'Changes all selected devices, some per call: call again with `next` as `after` until it is null. Idempotent. Disabling ends streams within a second.',
-  params: fleetPath,
-  body: closedObject({
-    select: deviceSelection,
-    change: selectedChange,
-    after: Type.Optional(Type.String({ pattern: cursorPattern })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: devicesPerChangeMax })),
-  }),
-  response: { 200: changedDevicesDocument, ...errorAnswers },
-};
-
-const changeDevices =
-  ({ config, registry, shards }: Needs): Handler<typeof changing> =>
+/** Changes many devices: its route. */
+export const changeFleetDevices =
+  ({
+    config,
+    registry,
+    shards,
+  }: Parts): HandlerOf<typeof deviceRoutes, 'POST /fleets/{fleet_id}/devices:change'> =>
   async ({ params, audited, turn, body: { select, change, after = '', limit = devicesPerChangeMax } }) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const { device_ids, all, tag: tagged, ...rest } = select;
@@ -90,9 +74,3 @@ const changeDevices =
     const { changed = 0, unchanged = 0 } = counts;
     return { changed, unchanged, refused, next };
   };
-
-/** Adds `/fleets/{fleet_id}/devices:change`. */
-export function addDeviceChangeRoute(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  route('POST', '/fleets/:fleet_id/devices::change', 'provision', changing, changeDevices(context));
-}

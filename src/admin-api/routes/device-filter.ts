@@ -1,5 +1,4 @@
-import type { Static } from 'typebox';
-import type { deviceFilter } from '../../contract/device.ts';
+import type { DeviceFilterDocument } from '../../contract/device.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { AdminApiConfig } from '../config.ts';
@@ -9,7 +8,7 @@ import { parseTime } from '../request/times.ts';
 /** @throws ApiError bad_request for an invalid time. */
 export function deviceFilterOf(
   fleet: Fleet,
-  input: Partial<Static<typeof deviceFilter>>,
+  input: DeviceFilterDocument,
   config: AdminApiConfig,
 ): DeviceFilter {
   const filter: DeviceFilter = {

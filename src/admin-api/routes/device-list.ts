@@ -36,7 +36,6 @@ const letters: Readonly<Record<DeviceIndex, string>> = {
   connected: 'c',
 };
 const plainId = /^[A-Za-z0-9]{10}$/;
-export const cursorPattern = '^([A-Za-z0-9]{0,10}|[a-z]\\.[A-Za-z0-9_-]{1,80})$';
 
 function formatCursor({ by, after }: Cursor): string {
   if (by === 'id') return after;

@@ -1,16 +1,4 @@
-import { type Static, Type } from 'typebox';
-import {
-  createdDeviceDocument,
-  type DeviceChangeBody,
-  type DeviceDocument,
-  deviceChangeBody,
-  deviceDocument,
-  deviceFilter,
-  newDeviceBody,
-  rotatedSecretDocument,
-  shownDeviceDocument,
-} from '../../contract/device.ts';
-import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
+import type { DeviceChangeBody, DeviceDocument, deviceRoutes } from '../../contract/device.ts';
 import { clientAddressText } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity.ts';
@@ -19,19 +7,23 @@ import type { DeviceChange } from '../../domain/devices/device.ts';
 import type { LockoutList } from '../../domain/devices/lockout.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
+import { type AllShards, deviceOfRequest } from '../request/context.ts';
 import { describeDevices } from '../request/device-state.ts';
-import { routesOf } from '../request/route.ts';
+import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
+import { changeFleetDevices } from './device-changes.ts';
 import { deviceFilterOf } from './device-filter.ts';
-import { cursorPattern, listDevices } from './device-list.ts';
+import { listDevices } from './device-list.ts';
 
-interface Needs {
+interface Parts {
   config: AdminApiConfig;
   lockouts: LockoutList;
   registry: Registry;
   shards: AllShards;
 }
+
+type Routes = typeof deviceRoutes;
+type DevicePath = { fleet_id: string; device_id: string };
 
 /** Omits absent fields, because the shard takes a present one, even if undefined, as a change. */
 function changeOf({ enabled, name, tags }: DeviceChangeBody): DeviceChange {
@@ -43,7 +35,7 @@ function changeOf({ enabled, name, tags }: DeviceChangeBody): DeviceChange {
 }
 
 /** @throws ApiError device_not_found. */
-async function readDevice(context: Needs, path: Static<typeof devicePath>): Promise<DeviceDocument> {
+async function readDevice(context: Parts, path: DevicePath): Promise<DeviceDocument> {
   const device = deviceOfRequest(context, path);
   const status = await context.shards.of(device).devices.get(device);
   if (status === undefined) throw new ApiError('device_not_found');
@@ -56,21 +48,8 @@ async function readDevice(context: Needs, path: Static<typeof devicePath>): Prom
 /** Devices described at once: under a millisecond of this thread. */
 const devicesPerTurn = 250;
 
-const listing = {
-  summary: 'List or find devices',
-  description:
-    'In order of device id, or of the most selective index. A page scans a bounded number of devices, so it may have fewer than `limit`, or none, and still have a `next`.',
-  params: fleetPath,
-  querystring: Type.Object({
-    ...deviceFilter.properties,
-    after: Type.String({ default: '', pattern: cursorPattern }),
-    limit: pageLimit,
-  }),
-  response: { 200: listOf(deviceDocument), ...errorAnswers },
-};
-
 const listFleetDevices =
-  (context: Needs): Handler<typeof listing> =>
+  (context: Parts): HandlerOf<Routes, 'GET /fleets/{fleet_id}/devices'> =>
   async ({ params, query, turn }) => {
     const { config, registry, shards } = context;
     const { fleet } = registry.fleet(params.fleet_id);
@@ -84,15 +63,8 @@ const listFleetDevices =
     return { items: described, next };
   };
 
-const creation = {
-  summary: 'Create a device',
-  params: fleetPath,
-  body: newDeviceBody,
-  response: { 201: createdDeviceDocument, ...errorAnswers },
-};
-
 const createDevice =
-  ({ registry, shards }: Needs): Handler<typeof creation> =>
+  ({ registry, shards }: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/devices'> =>
   async ({ params, body, audited }, reply) => {
     const { fleet } = registry.fleet(params.fleet_id);
     const made = newDevice(fleet.fleetId, { ...body, deviceId: body.device_id });
@@ -114,14 +86,8 @@ const createDevice =
 
 const lockoutsShownMax = 20;
 
-const showing = {
-  summary: 'Show a device',
-  params: devicePath,
-  response: { 200: shownDeviceDocument, ...errorAnswers },
-};
-
 const showDevice =
-  (context: Needs): Handler<typeof showing> =>
+  (context: Parts): HandlerOf<Routes, 'GET /fleets/{fleet_id}/devices/{device_id}'> =>
   async ({ params }) => {
     const document = await readDevice(context, params);
     const device = deviceOfRequest(context, params);
@@ -139,51 +105,8 @@ const showDevice =
     };
   };
 
-const changing = {
-  summary: 'Change a device',
-  params: devicePath,
-  body: deviceChangeBody,
-  response: { 200: deviceDocument, ...errorAnswers },
-};
-
-const changeDevice =
-  (context: Needs): Handler<typeof changing> =>
-  async ({ params, body }) => {
-    const { shards } = context;
-    const device = deviceOfRequest(context, params);
-    const found = await shards.of(device).devices.change(device, changeOf(body));
-    if (!found) throw new ApiError('device_not_found');
-    return readDevice(context, params);
-  };
-
-const deletion = {
-  summary: 'Delete a device with its mailbox',
-  params: devicePath,
-  response: { 204: Type.Null(), ...errorAnswers },
-};
-
-const deleteDevice =
-  (context: Needs): Handler<typeof deletion> =>
-  async ({ params }, reply) => {
-    const { shards } = context;
-    const device = deviceOfRequest(context, params);
-    if (!(await shards.of(device).devices.delete(device))) throw new ApiError('device_not_found');
-    return reply.code(204).send(null);
-  };
-
-const renewal = {
-  summary: 'Rotate the secret of a device',
-  description:
-    'Generates a new secret, shown only once. The old one expires at once, or after `grace_seconds`, during which both are valid.',
-  params: devicePath,
-  body: Type.Partial(Type.Object({ grace_seconds: Type.Integer({ minimum: 0 }) }), {
-    additionalProperties: false,
-  }),
-  response: { 200: rotatedSecretDocument, ...errorAnswers },
-};
-
 const rotateSecret =
-  (context: Needs): Handler<typeof renewal> =>
+  (context: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/devices/{device_id}/rotate-secret'> =>
   async ({ params, body: { grace_seconds: graceSeconds = 0 } }) => {
     const { config, shards } = context;
     const device = deviceOfRequest(context, params);
@@ -204,14 +127,24 @@ const rotateSecret =
     };
   };
 
-/** Adds `/fleets/{fleet_id}/devices`, each device under it, and the rotation of its secret. */
-export function addDeviceRoutes(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  const device = '/fleets/:fleet_id/devices/:device_id';
-  route('GET', '/fleets/:fleet_id/devices', 'read', listing, listFleetDevices(context));
-  route('POST', '/fleets/:fleet_id/devices', 'provision', creation, createDevice(context));
-  route('GET', device, 'read', showing, showDevice(context));
-  route('PATCH', device, 'provision', changing, changeDevice(context));
-  route('DELETE', device, 'provision', deletion, deleteDevice(context));
-  route('POST', `${device}/rotate-secret`, 'provision', renewal, rotateSecret(context));
+/** Handles `/fleets/{fleet_id}/devices`, each device under it, the rotation of its secret, and changes of many. */
+export function deviceHandlers(parts: Parts): Handlers<Routes> {
+  return {
+    'GET /fleets/{fleet_id}/devices': listFleetDevices(parts),
+    'POST /fleets/{fleet_id}/devices': createDevice(parts),
+    'GET /fleets/{fleet_id}/devices/{device_id}': showDevice(parts),
+    'PATCH /fleets/{fleet_id}/devices/{device_id}': async ({ params, body }) => {
+      const device = deviceOfRequest(parts, params);
+      const found = await parts.shards.of(device).devices.change(device, changeOf(body));
+      if (!found) throw new ApiError('device_not_found');
+      return readDevice(parts, params);
+    },
+    'DELETE /fleets/{fleet_id}/devices/{device_id}': async ({ params }, reply) => {
+      const device = deviceOfRequest(parts, params);
+      if (!(await parts.shards.of(device).devices.delete(device))) throw new ApiError('device_not_found');
+      return reply.code(204).send(null);
+    },
+    'POST /fleets/{fleet_id}/devices/{device_id}/rotate-secret': rotateSecret(parts),
+    'POST /fleets/{fleet_id}/devices:change': changeFleetDevices(parts),
+  };
 }

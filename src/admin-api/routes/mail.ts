@@ -17,7 +17,6 @@ import type { RefusalLog } from '../../domain/devices/refusals.ts';
 import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
 import type { DelayedMail, EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { bytesBody } from '../request/bodies.ts';
 import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
 import { sealCursor } from '../request/list-cursor.ts';
 import {
@@ -95,7 +94,9 @@ const sending = {
       Type.String({ description: 'When the mailbox accepts it: ISO 8601 with a time zone.' }),
     ),
   }),
-  body: bytesBody('The payload, a JSON object, delivered byte for byte. An empty body is {}.'),
+  body: Type.Unsafe<Buffer | null | undefined>({
+    description: 'The payload, a JSON object, delivered byte for byte. An empty body is {}.',
+  }),
   response: { 201: sentMailDocument, ...errorAnswers },
 };
 

@@ -1,12 +1,17 @@
 import type { actionDeadLetterRoutes } from '../action-run.ts';
 import type { broadcastRoutes } from '../broadcast.ts';
 import type { consumerRoutes } from '../consumer.ts';
+import type { deviceRoutes } from '../device.ts';
 import type { fleetRoutes } from '../fleet.ts';
 import type { forwarderRoutes } from '../forwarder.ts';
+import type { schemaCheckRoutes, schemaRoutes } from '../schema.ts';
 
 /** Every route of the admin API that a token may ask for, by method and path. */
 export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof broadcastRoutes &
   typeof consumerRoutes &
+  typeof deviceRoutes &
   typeof fleetRoutes &
-  typeof forwarderRoutes;
+  typeof forwarderRoutes &
+  typeof schemaCheckRoutes &
+  typeof schemaRoutes;

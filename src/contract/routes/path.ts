@@ -1,4 +1,4 @@
-import type { Static } from 'typebox';
+import type { Static, TUnsafe } from 'typebox';
 import type { AdminRoutes } from './admin-routes.ts';
 import type { AnswerOf, ParameterName, RouteMethod } from './route.ts';
 
@@ -51,7 +51,9 @@ export type QueryAt<M extends RouteMethod, T extends Template> =
 export type BodyAt<M extends RouteMethod, T extends Template> =
   RouteAt<M, T> extends infer R
     ? R extends { body: infer B }
-      ? Unset<Static<B & object>>
+      ? B extends TUnsafe<Uint8Array | null | undefined>
+        ? unknown
+        : Unset<Static<B & object>>
       : undefined
     : never;
 

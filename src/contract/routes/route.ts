@@ -1,6 +1,7 @@
 import { type Static, type TObject, type TSchema, type TString, Type } from 'typebox';
 import type { Scope } from '../../core/scope.ts';
 
+type AuditBook = 'change' | 'traffic';
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** An answer that is no JSON document, as OpenAPI describes it: by its media types. */
@@ -31,6 +32,11 @@ export interface RouteDeclaration {
   hasOwnLimit?: boolean;
   /** Its body may take any time as long as chunks keep arriving. */
   hasLongBody?: boolean;
+  /**
+   * Book of the audit log that has its requests: `traffic` for what senders of mail do all the time. By default,
+   * whatever may change something is a `change`.
+   */
+  book?: AuditBook | ((request: { query: unknown }) => AuditBook | undefined);
   /** Config key of the limit of its body. */
   bodyLimitKey?: 'bodyBytesMax' | 'schemaBytesMax';
 }

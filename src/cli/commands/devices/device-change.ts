@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
-import type { ChangedDevicesDocument } from '../../../contract/device.ts';
+import type { ChangedDevicesDocument, DeviceChangesBody } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type AdminClient, pathOf } from '../../admin-client.ts';
+import type { AdminClient } from '../../admin-client.ts';
 import { type BulkOptions, isConfirmed, withConfirmation } from '../../confirmation.ts';
 import { connect } from '../../connection.ts';
 import { fleetCommand, several } from '../../options.ts';
@@ -26,11 +26,8 @@ const idsPerCall = 500;
 const refusalsShownMax = 10;
 
 /** Splits the selection into requests: chunks of ids, or one filter. */
-function selectors({ all, device, ...options }: ChangeOptions): object[] {
-  const { enabled, ...filter } = filterQuery(options);
-  if (device === undefined) {
-    return [all ? { all } : { ...filter, ...(enabled !== undefined && { enabled: enabled === 'true' }) }];
-  }
+function selectors({ all, device, ...options }: ChangeOptions): DeviceChangesBody['select'][] {
+  if (device === undefined) return [all ? { all } : filterQuery(options)];
   return Array.from({ length: Math.ceil(device.length / idsPerCall) }, (_, part) => ({
     device_ids: device.slice(part * idsPerCall, (part + 1) * idsPerCall),
   }));
@@ -69,13 +66,13 @@ async function changeDevices(options: ChangeOptions): Promise<void> {
 async function changeAll(
   client: AdminClient,
   options: ChangeOptions,
-  change: object,
+  change: DeviceChangesBody['change'],
 ): Promise<Omit<ChangedDevicesDocument, 'next'>> {
-  const fleet = pathOf('fleets', options.fleet);
+  const path = pathTo('/fleets/{fleet_id}/devices:change', { fleet_id: options.fleet });
   const bar = progressBar('Devices {value} of at most {total}', options);
   if (bar !== undefined) {
-    const path = pathTo('/fleets/{fleet_id}/counts', { fleet_id: options.fleet });
-    const { devices } = await client.request('GET', path);
+    const counts = pathTo('/fleets/{fleet_id}/counts', { fleet_id: options.fleet });
+    const { devices } = await client.request('GET', counts);
     bar.start(devices, 0);
   }
   const sum: Omit<ChangedDevicesDocument, 'next'> = { changed: 0, unchanged: 0, refused: [] };
@@ -84,8 +81,7 @@ async function changeAll(
       let after: string | null | undefined;
       do {
         const json = { select, change, ...(after && { after }) };
-        const path = `${fleet}/devices:change`;
-        const answer: ChangedDevicesDocument = await client.requestAs('POST', path, { json });
+        const answer: ChangedDevicesDocument = await client.request('POST', path, { json });
         sum.changed += answer.changed;
         sum.unchanged += answer.unchanged;
         sum.refused.push(...answer.refused);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { DeviceDocument } from '../../../contract/device.ts';
-import { type AdminClient, pathOf, RefusedError } from '../../admin-client.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
+import { type AdminClient, RefusedError } from '../../admin-client.ts';
 import { type BulkOptions, isConfirmed, withConfirmation } from '../../confirmation.ts';
 import { connect } from '../../connection.ts';
 import { fleetCommand, several } from '../../options.ts';
@@ -17,12 +17,16 @@ type DeleteOptions = DeviceSelectionOptions & BulkOptions;
 /** Requests at a time, which keep all shards of a small server busy. */
 const concurrency = 8;
 
+function devicePath(fleet_id: string, device_id: string) {
+  return pathTo('/fleets/{fleet_id}/devices/{device_id}', { fleet_id, device_id });
+}
+
 /** The ids that are selected: all of them before the first is deleted, since a list would move on under its cursor. */
 async function idsOf(client: AdminClient, { device, ...options }: DeleteOptions): Promise<string[]> {
   if (device !== undefined) return device;
   const ids: string[] = [];
-  const path = pathOf('fleets', options.fleet, 'devices');
-  for await (const { items } of client.pagesAs<DeviceDocument>(path, filterQuery(options))) {
+  const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: options.fleet });
+  for await (const { items } of client.pages(path, filterQuery(options))) {
     for (const { device_id } of items) ids.push(device_id);
   }
   return ids;
@@ -40,7 +44,7 @@ async function deleteAll(
     for (let id = ids[next]; id !== undefined; id = ids[next]) {
       next += 1;
       try {
-        await client.requestAs('DELETE', pathOf('fleets', fleet, 'devices', id));
+        await client.request('DELETE', devicePath(fleet, id));
         outcome.deleted += 1;
       } catch (error) {
         // Deleted by someone else meanwhile; anything else ends the work of all.
@@ -86,7 +90,7 @@ export function addDeviceDelete(group: Command): void {
       return deleteMany(one === undefined ? options : { ...options, device: named });
     }
     checkDeviceSelection({ ...options, device: named });
-    await connect(options).requestAs('DELETE', pathOf('fleets', options.fleet, 'devices', one));
+    await connect(options).request('DELETE', devicePath(options.fleet, one));
     print(options, { ok: true }, 'The device is deleted.');
   });
 }

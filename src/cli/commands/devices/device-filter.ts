@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
-import type { DeviceDocument } from '../../../contract/device.ts';
+import type { DeviceFilterDocument, DeviceState } from '../../../contract/device.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type AdminClient, pathOf } from '../../admin-client.ts';
+import type { AdminClient } from '../../admin-client.ts';
 import { type Selection, selectListed } from '../../confirmation.ts';
 import { moment } from '../../moment.ts';
 import { type FleetOptions, several } from '../../options.ts';
@@ -13,7 +14,7 @@ export interface DeviceFilterOptions {
   namePrefix?: string;
   enabled?: boolean;
   disabled?: boolean;
-  state?: string;
+  state?: DeviceState;
   seenAfter?: string;
   seenBefore?: string;
   waitingBefore?: string;
@@ -69,26 +70,23 @@ export async function selectDevices(
   { device, ...options }: DeviceSelectionOptions,
 ): Promise<Selection> {
   if (device !== undefined) return { count: device.length, first: device };
-  const path = pathOf('fleets', options.fleet, 'devices');
-  return selectListed(
-    client.pagesAs<DeviceDocument>(path, filterQuery(options)),
-    ({ device_id }) => device_id,
-  );
+  const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: options.fleet });
+  return selectListed(client.pages(path, filterQuery(options)), ({ device_id }) => device_id);
 }
 
 /** Converts the options to a query or selector of the admin API. */
-export function filterQuery(options: DeviceFilterOptions): Record<string, string | string[]> {
+export function filterQuery(options: DeviceFilterOptions): DeviceFilterDocument {
   const { tag, idPrefix, namePrefix, enabled, disabled, state } = options;
   const query = {
     tag,
     id_prefix: idPrefix,
     name_prefix: namePrefix,
-    enabled: enabled ? 'true' : disabled ? 'false' : undefined,
+    enabled: enabled ? true : disabled ? false : undefined,
     state,
     seen_after: options.seenAfter,
     seen_before: options.seenBefore,
     waiting_before: options.waitingBefore,
   };
   const present = Object.entries(query).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(present) as Record<string, string | string[]>;
+  return Object.fromEntries(present) as DeviceFilterDocument;
 }

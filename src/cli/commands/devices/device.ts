@@ -1,11 +1,6 @@
 import { type Command, Option } from 'commander';
-import type {
-  CreatedDeviceDocument,
-  DeviceDocument,
-  RotatedSecretDocument,
-  ShownDeviceDocument,
-} from '../../../contract/device.ts';
 import type { DiagnosisDocument } from '../../../contract/insight/diagnosis.ts';
+import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf, queryOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
@@ -26,19 +21,22 @@ import { addDeviceExport } from './device-export.ts';
 import { type DeviceFilterOptions, filterQuery, withDeviceFilter } from './device-filter.ts';
 import { addDeviceImport } from './device-import.ts';
 
+type DevicePath = Path<'/fleets/{fleet_id}/devices/{device_id}'>;
+
 /** Adds a command on one device, given as argument or, for scripts that name everything, as `--device`. */
 function deviceCommand<O extends FleetOptions>(
   group: Command,
   name: string,
   description: string,
-  act: (path: string, options: O) => Promise<void>,
+  act: (path: DevicePath, options: O) => Promise<void>,
 ): Command {
   return fleetCommand(group, `${name} [device_id]`, description)
     .option('--device <id>', 'the device, instead of the argument')
     .action(async (argument: string | undefined, options: O & { device?: string }) => {
       const id = argument ?? options.device;
       if (id === undefined) throw new OperatorError('Give the device: its id, or --device ID.');
-      await act(pathOf('fleets', options.fleet, 'devices', id), options);
+      const ids = { fleet_id: options.fleet, device_id: id };
+      await act(pathTo('/fleets/{fleet_id}/devices/{device_id}', ids), options);
     });
 }
 
@@ -59,7 +57,7 @@ function addDeviceSet(group: Command): void {
       if (json.name === undefined && json.tags === undefined) {
         throw new OperatorError('Nothing to change: give --name, --tag or --clear-tags.');
       }
-      const device = await connect(options).requestAs<DeviceDocument>('PATCH', path, { json });
+      const device = await connect(options).request('PATCH', path, { json });
       print(options, device, fields(device));
     },
   )
@@ -71,9 +69,9 @@ function addDeviceSet(group: Command): void {
 const latestMax = 20;
 
 /** Prints the payloads of its latest datapoints as they were sent, also with `--json` (D11). */
-async function showDevice(path: string, options: FleetOptions): Promise<void> {
+async function showDevice(path: DevicePath, options: FleetOptions): Promise<void> {
   const client = connect(options);
-  const device = await client.requestAs<ShownDeviceDocument>('GET', path);
+  const device = await client.request('GET', path);
   const query = queryOf({
     device: device.device_id,
     kind: 'datapoint',
@@ -110,8 +108,8 @@ export function addDeviceCommands(program: Command): void {
     .option('--tag <tag>', 'tag of the device; repeatable', several)
     .action(async (options: FleetOptions & { id?: string; name?: string; tag?: string[] }) => {
       const json = { device_id: options.id, name: options.name, tags: options.tag };
-      const path = pathOf('fleets', options.fleet, 'devices');
-      const device = await connect(options).requestAs<CreatedDeviceDocument>('POST', path, { json });
+      const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: options.fleet });
+      const device = await connect(options).request('POST', path, { json });
       print(options, device, fields(device));
     });
 
@@ -122,8 +120,8 @@ export function addDeviceCommands(program: Command): void {
   withListOptions(
     withDeviceFilter(fleetCommand(group, 'list', 'list the devices of a fleet, or those that match')),
   ).action(async (options: FleetOptions & ListOptions & DeviceFilterOptions) => {
-    const path = pathOf('fleets', options.fleet, 'devices');
-    const devices = await connect(options).listAs<DeviceDocument>(path, options, filterQuery(options));
+    const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: options.fleet });
+    const devices = await connect(options).list(path, options, filterQuery(options));
     const columns = ['device_id', 'name', 'tags', 'enabled', 'state', 'last_seen', 'mailbox_size'] as const;
     print(options, devices, listText(devices, columns, 'This fleet has no matching devices.'));
   });
@@ -140,7 +138,7 @@ export function addDeviceCommands(program: Command): void {
   for (const enabled of [true, false]) {
     const verb = enabled ? 'enable' : 'disable';
     deviceCommand(group, verb, `${verb} a device`, async (path, options) => {
-      const device = await connect(options).requestAs<DeviceDocument>('PATCH', path, { json: { enabled } });
+      const device = await connect(options).request('PATCH', path, { json: { enabled } });
       print(options, device, `${device.device_id} is ${device.enabled ? 'enabled' : 'disabled'}.`);
     });
   }
@@ -153,13 +151,7 @@ export function addDeviceCommands(program: Command): void {
     'rotate the secret of a device',
     async (path, options: FleetOptions & { graceSeconds?: number }) => {
       const json = { grace_seconds: options.graceSeconds };
-      const device = await connect(options).requestAs<RotatedSecretDocument>(
-        'POST',
-        `${path}/rotate-secret`,
-        {
-          json,
-        },
-      );
+      const device = await connect(options).request('POST', below(path, '/rotate-secret', {}), { json });
       print(options, device, fields(device));
     },
   ).option('--grace-seconds <n>', 'how long the old secret stays valid', secondsOption(0, 31_536_000));

@@ -1,8 +1,7 @@
 import { Argument, type Command } from 'commander';
-import type { ListDocument } from '../../../contract/document.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import type { SchemaCheckDocument, SchemaDocument } from '../../../contract/schema.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { readInput } from '../../input.ts';
 import { type FleetOptions, fleetCommand } from '../../options.ts';
@@ -15,8 +14,8 @@ function schemaCommand(group: Command, verb: string, description: string): Comma
     .argument('<name>');
 }
 
-function pathTo({ fleet }: FleetOptions, kind: string, name: string): string {
-  return pathOf('fleets', fleet, 'schemas', kind, name);
+function schemaPath({ fleet: fleet_id }: FleetOptions, kind: string, name: string) {
+  return pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id, kind, name });
 }
 
 async function textOf(file: string): Promise<string> {
@@ -25,7 +24,7 @@ async function textOf(file: string): Promise<string> {
 
 /** Checks a stored schema or that of a file, and a sample against it; neither is stored. */
 async function trySample(
-  kind: string,
+  kind: SchemaDocument['kind'],
   name: string,
   sampleFile: string | undefined,
   options: FleetOptions & { file?: string },
@@ -38,8 +37,8 @@ async function trySample(
     ...(options.file === undefined ? { name } : { schema: await textOf(options.file) }),
     ...(sampleFile !== undefined && { sample: await textOf(sampleFile) }),
   };
-  const path = `${pathOf('fleets', options.fleet)}/schemas:check`;
-  const check = await connect(options).requestAs<SchemaCheckDocument>('POST', path, { json });
+  const path = pathTo('/fleets/{fleet_id}/schemas:check', { fleet_id: options.fleet });
+  const check = await connect(options).request('POST', path, { json });
   if (check.fault !== null || check.sample?.matches === false) process.exitCode = 1;
   print(options, check, checkText(check));
 }
@@ -64,7 +63,7 @@ export function addSchemaCommands(program: Command): void {
     .argument('<file>', '- is standard input')
     .action(async (kind: string, name: string, file: string, options: FleetOptions) => {
       const bytes = await readInput(file);
-      const schema = await connect(options).requestAs<SchemaDocument>('PUT', pathTo(options, kind, name), {
+      const schema = await connect(options).request('PUT', schemaPath(options, kind, name), {
         bytes,
       });
       print(options, schema, `The ${schema.kind} schema ${schema.name} is stored.`);
@@ -77,9 +76,9 @@ export function addSchemaCommands(program: Command): void {
 
   fleetCommand(group, 'list', 'list the schemas of a fleet, and why one is disabled').action(
     async (options: FleetOptions) => {
-      const schemas = await connect(options).requestAs<ListDocument<SchemaDocument>>(
+      const schemas = await connect(options).request(
         'GET',
-        pathOf('fleets', options.fleet, 'schemas'),
+        pathTo('/fleets/{fleet_id}/schemas', { fleet_id: options.fleet }),
       );
       print(options, schemas, listText(schemas, ['kind', 'name', 'disabled'], 'This fleet has no schemas.'));
     },
@@ -87,14 +86,14 @@ export function addSchemaCommands(program: Command): void {
 
   schemaCommand(group, 'show', 'print a schema as it was stored').action(
     async (kind: string, name: string, options: FleetOptions) => {
-      const text = await connect(options).requestText('GET', pathTo(options, kind, name));
+      const text = await connect(options).requestText('GET', schemaPath(options, kind, name));
       printRaw(options, text.replace(/\n$/, ''));
     },
   );
 
   schemaCommand(group, 'delete', 'delete a schema').action(
     async (kind: string, name: string, options: FleetOptions) => {
-      await connect(options).requestAs('DELETE', pathTo(options, kind, name));
+      await connect(options).request('DELETE', schemaPath(options, kind, name));
       print(options, { ok: true }, 'The schema is deleted.');
     },
   );

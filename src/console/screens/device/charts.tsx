@@ -1,7 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { ListDocument } from '../../../contract/document.ts';
 import type { SeriesDocument } from '../../../contract/insight/series.ts';
-import type { SchemaDocument } from '../../../contract/schema.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Chart } from '../../parts/chart.tsx';
@@ -10,7 +9,7 @@ import { Moment } from '../../parts/moment.tsx';
 import { shownText } from '../../parts/untrusted.tsx';
 import { callAs } from '../../server/client.ts';
 import { serverNow } from '../../server/clock.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument, useResource } from '../../server/resource.ts';
 
 const spans = [
   ['1', '1 h'],
@@ -34,10 +33,7 @@ export interface ChartsProps {
 export function Charts({ fleetId, deviceId, lastSchema }: ChartsProps) {
   const [chosen, setChosen] = useState<string | undefined>();
   const [span, setSpan] = useState<Span>('1');
-  const path = `/fleets/${fleetId}/schemas`;
-  const schemas = useResource(path, (signal) =>
-    callAs<ListDocument<SchemaDocument>>('GET', path, { signal }),
-  );
+  const schemas = useDocument(pathTo('/fleets/{fleet_id}/schemas', { fleet_id: fleetId }));
   const names = schemas.value?.items.filter(({ kind }) => kind === 'datapoint').map(({ name }) => name) ?? [];
   const schema = chosen ?? lastSchema ?? names[0];
   return (

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { Act } from '../../parts/act.tsx';
@@ -8,8 +9,8 @@ import { Commands } from '../../parts/commands.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { type Resource, useResource } from '../../server/resource.ts';
+import { call } from '../../server/client.ts';
+import { type Resource, useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { sendTo } from '../send/send-to.ts';
 import { DeviceProgram } from './device-program.tsx';
@@ -30,12 +31,8 @@ export interface DeviceProps {
 
 /** One device: how it is, why it is stuck, what waits for it, what it sent. */
 export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
-  const path = `/fleets/${fleetId}/devices/${deviceId}`;
-  const device = useResource(
-    path,
-    (signal) => callAs<ShownDeviceDocument>('GET', path, { signal }),
-    everySeconds,
-  );
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}', { fleet_id: fleetId, device_id: deviceId });
+  const device = useDocument(path, everySeconds);
   return (
     <>
       <DeviceHead fleetId={fleetId} deviceId={deviceId} resource={device} />
@@ -78,8 +75,8 @@ function DeviceHead({ fleetId, deviceId, resource }: DeviceHeadProps) {
   };
   useKeys({ s: send, r: refresh });
   const setEnabled = (enabled: boolean): void => {
-    const body = { enabled };
-    void submit(() => callAs('PATCH', `/fleets/${fleetId}/devices/${deviceId}`, { body })).then(refresh);
+    const path = pathTo('/fleets/{fleet_id}/devices/{device_id}', { fleet_id: fleetId, device_id: deviceId });
+    void submit(() => call('PATCH', path, { body: { enabled } })).then(refresh);
   };
   return (
     <>

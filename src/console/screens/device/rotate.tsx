@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { RotatedSecretDocument } from '../../../contract/device.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
 import { Moment } from '../../parts/moment.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { Secret } from '../devices/secret.tsx';
 
@@ -26,10 +27,11 @@ export function Rotate({ fleetId, deviceId, onClose }: RotateProps) {
   const [rotated, setRotated] = useState<RotatedSecretDocument | undefined>();
   const { error, isBusy, submit } = useSubmit();
   const rotate = (): void => {
-    const path = `/fleets/${fleetId}/devices/${deviceId}/rotate-secret`;
-    void submit(async () =>
-      setRotated(await callAs<RotatedSecretDocument>('POST', path, { body: { grace_seconds: grace } })),
-    );
+    const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/rotate-secret', {
+      fleet_id: fleetId,
+      device_id: deviceId,
+    });
+    void submit(async () => setRotated(await call('POST', path, { body: { grace_seconds: grace } })));
   };
   return (
     <Drawer title="New secret" onClose={onClose}>

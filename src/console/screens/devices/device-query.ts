@@ -1,16 +1,16 @@
-import type { Query } from '../../server/client.ts';
+import type { DeviceFilterDocument } from '../../../contract/device.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 
 /** The query bar's filter, as the API and the CLI take it. */
 export interface ParsedQuery {
-  filter: Query;
+  filter: DeviceFilterDocument;
   flags: string[];
   /** Words that are no filter, each with a sentence. */
   problems: string[];
 }
 
 const deviceIdPattern = /^[A-Za-z0-9]{10}$/;
-const states = ['connected', 'active', 'offline'];
+const states = ['connected', 'active', 'offline'] as const;
 
 export const queryWords = 'tag: state: name: id: enabled: seen< seen> waiting>';
 
@@ -62,7 +62,7 @@ function takeFilter(query: ParsedQuery, key: string, operator: string, value: st
   if (operator !== ':' || value === '') return `“${key}${operator}${value}” is no filter: ${queryWords}`;
   switch (key) {
     case 'tag':
-      filter.tag = [...((filter.tag as string[] | undefined) ?? []), value];
+      filter.tag = [...(filter.tag ?? []), value];
       flags.push('--tag', value);
       return undefined;
     case 'name':
@@ -72,12 +72,14 @@ function takeFilter(query: ParsedQuery, key: string, operator: string, value: st
       filter.id_prefix = value;
       flags.push('--id-prefix', value);
       return undefined;
-    case 'state':
+    case 'state': {
       if (value === 'disabled') return takeFilter(query, 'enabled', ':', 'no');
-      if (!states.includes(value)) return `state:${value}: one of ${states.join(', ')} or disabled.`;
-      filter.state = value;
+      const state = states.find((one) => one === value);
+      if (state === undefined) return `state:${value}: one of ${states.join(', ')} or disabled.`;
+      filter.state = state;
       flags.push('--state', value);
       return undefined;
+    }
     case 'enabled':
       if (value !== 'yes' && value !== 'no') return `enabled:${value}: yes or no.`;
       filter.enabled = value === 'yes';
@@ -88,7 +90,8 @@ function takeFilter(query: ParsedQuery, key: string, operator: string, value: st
   }
 }
 
-const timeFilters: Readonly<Record<string, readonly [string, string]>> = {
+type TimeFilter = 'seen_after' | 'seen_before' | 'waiting_before';
+const timeFilters: Readonly<Record<string, readonly [TimeFilter, string]>> = {
   'seen<': ['seen_after', '--seen-after'],
   'seen>': ['seen_before', '--seen-before'],
   'waiting>': ['waiting_before', '--waiting-before'],

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import type { ListDocument } from '../../../contract/document.ts';
+import { type Path, pathTo } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { useRowCursor } from '../../lists/row-cursor.ts';
@@ -11,7 +12,7 @@ import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs, type Query } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 import { Bulk } from './bulk.tsx';
 import { asIdPrefix, parseDeviceQuery } from './device-query.ts';
@@ -42,16 +43,17 @@ async function targetOfId(
 }
 
 /** The page of devices that the address asks for, or the way to what its text is the id of. */
-function useDevicePage(fleetId: string, path: string): Resource<ListDocument<DeviceDocument>> {
+function useDevicePage(
+  fleetId: string,
+  path: Path<'/fleets/{fleet_id}/devices'>,
+): Resource<ListDocument<DeviceDocument>> {
   const text = search.value.get('q') ?? '';
   const after = search.value.get('after') ?? '';
   const { filter, problems } = useMemo(() => parseDeviceQuery(text), [text]);
-  const read = (query: Query, signal: AbortSignal): Promise<ListDocument<DeviceDocument>> =>
-    callAs('GET', path, { query, signal });
   return useResource(
     problems.length > 0 ? undefined : `${path}?${text}&${after}`,
     async (signal) => {
-      const page = await read({ ...filter, after, limit: pageDevices }, signal);
+      const page = await call('GET', path, { query: { ...filter, after, limit: pageDevices }, signal });
       if (after !== '') return page;
       const target = await targetOfId(fleetId, text, page.items.length === 0, signal);
       if (target !== undefined) go(target, { replace: true });
@@ -67,7 +69,7 @@ export function DevicesScreen({ fleetId }: { fleetId: string }) {
   const after = search.value.get('after') ?? '';
   const { filter, flags, problems } = useMemo(() => parseDeviceQuery(text), [text]);
   const [asked, setAsked] = useState<'new' | 'import' | undefined>();
-  const path = `/fleets/${fleetId}/devices`;
+  const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId });
   const list = useDevicePage(fleetId, path);
   useKeys({ r: list.refresh, n: () => setAsked('new') });
   return (

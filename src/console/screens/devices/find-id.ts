@@ -1,6 +1,6 @@
 import type { DeviceDocument } from '../../../contract/device.ts';
-import type { ListDocument } from '../../../contract/document.ts';
-import { callAs } from '../../server/client.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
+import { call } from '../../server/client.ts';
 
 /**
  * How an id may be meant that was typed so: as it stands, and in capitals, which generated ids are in. Ids may be of
@@ -19,7 +19,7 @@ export async function devicesOfIds(
 ): Promise<DeviceDocument[]> {
   const pages = await Promise.all(
     beginnings.map((beginning) =>
-      callAs<ListDocument<DeviceDocument>>('GET', `/fleets/${fleetId}/devices`, {
+      call('GET', pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId }), {
         query: { id_prefix: beginning, limit },
         signal,
       }),

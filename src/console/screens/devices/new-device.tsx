@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { CreatedDeviceDocument } from '../../../contract/device.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { href } from '../../page/router.ts';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { Secret } from './secret.tsx';
 
@@ -23,9 +24,8 @@ export function NewDeviceDrawer({ fleetId, onClose }: { fleetId: string; onClose
       ...(field('name') && { name: field('name') }),
       ...(tags.length > 0 && { tags }),
     };
-    void submit(async () =>
-      setMade(await callAs<CreatedDeviceDocument>('POST', `/fleets/${fleetId}/devices`, { body })),
-    );
+    const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId });
+    void submit(async () => setMade(await call('POST', path, { body })));
   };
   return (
     <Drawer title="New device" onClose={onClose}>

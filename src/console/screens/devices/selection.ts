@@ -1,8 +1,15 @@
-import type { ChangedDevicesDocument } from '../../../contract/device.ts';
-import { callAs, type Query } from '../../server/client.ts';
+import type {
+  ChangedDevicesDocument,
+  DeviceChangesBody,
+  DeviceFilterDocument,
+} from '../../../contract/device.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
+import { call } from '../../server/client.ts';
 
 /** Devices that something is to be done with: some by their ids, or all that fit the filter on the screen. */
-export type DeviceSelection = { ids: readonly string[] } | { filter: Query; count: number | undefined };
+export type DeviceSelection =
+  | { ids: readonly string[] }
+  | { filter: DeviceFilterDocument; count: number | undefined };
 
 export interface ChangeProgress {
   changed: number;
@@ -18,7 +25,7 @@ const idsPerCallMax = 500;
 const shownRefusalsMax = 50;
 
 /** The selection as the API takes it, one for each call that begins anew. */
-export function selectsOf(selection: DeviceSelection): object[] {
+export function selectsOf(selection: DeviceSelection): DeviceChangesBody['select'][] {
   if ('filter' in selection) {
     const isAll = Object.keys(selection.filter).length === 0;
     return [isAll ? { all: true } : selection.filter];
@@ -38,13 +45,11 @@ export async function changeDevices(
   onProgress: (progress: ChangeProgress) => void,
 ): Promise<void> {
   const progress: ChangeProgress = { changed: 0, unchanged: 0, refused: [], isDone: false };
+  const path = pathTo('/fleets/{fleet_id}/devices:change', { fleet_id: fleetId });
   for (const select of selectsOf(selection)) {
     for (let after: string | null | undefined; after !== null; ) {
       const body = { select, change, ...(after !== undefined && { after }) };
-      const answer = await callAs<ChangedDevicesDocument>('POST', `/fleets/${fleetId}/devices:change`, {
-        body,
-        signal,
-      });
+      const answer: ChangedDevicesDocument = await call('POST', path, { body, signal });
       progress.changed += answer.changed;
       progress.unchanged += answer.unchanged;
       progress.refused = [...progress.refused, ...answer.refused].slice(0, shownRefusalsMax);

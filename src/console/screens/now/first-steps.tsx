@@ -1,17 +1,17 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { DeviceDocument, RotatedSecretDocument } from '../../../contract/device.ts';
-import type { ListDocument } from '../../../contract/document.ts';
+import type { DeviceDocument } from '../../../contract/device.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame.tsx';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { serverNow } from '../../server/clock.ts';
 import { useFollowedRecords } from '../../server/followed-records.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { NewDeviceDrawer } from '../devices/new-device.tsx';
 import { sendTo } from '../send/send-to.ts';
@@ -19,12 +19,7 @@ import { sendTo } from '../send/send-to.ts';
 /** For a fleet without devices, or with its first one: from a heartbeat to a mail that is acknowledged. */
 export function FirstSteps({ fleetId, onMade }: { fleetId: string; onMade: () => void }) {
   const [isMaking, setMaking] = useState(false);
-  const path = `/fleets/${fleetId}/devices`;
-  const first = useResource(
-    path,
-    (signal) => callAs<ListDocument<DeviceDocument>>('GET', path, { query: { limit: 1 }, signal }),
-    2,
-  );
+  const first = useDocument(pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId }), 2, { limit: 1 });
   return (
     <Section title="First steps">
       <div class="below">
@@ -83,10 +78,11 @@ function Steps({ fleetId, device }: { fleetId: string; device: DeviceDocument })
   );
   const commands = commandsOf(device, secret);
   const rotate = (): void => {
-    const path = `/fleets/${fleetId}/devices/${device_id}/rotate-secret`;
-    void submit(async () =>
-      setSecret((await callAs<RotatedSecretDocument>('POST', path, { body: {} })).device_secret),
-    );
+    const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/rotate-secret', {
+      fleet_id: fleetId,
+      device_id,
+    });
+    void submit(async () => setSecret((await call('POST', path, { body: {} })).device_secret));
   };
   return (
     <div class="stack">

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
-import type { ListDocument } from '../../../contract/document.ts';
-import { callAs } from '../../server/client.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
+import { call } from '../../server/client.ts';
 import { devicesOfIds, spellingsOf } from '../devices/find-id.ts';
 
 /** Pause in typing after which it is looked for. */
@@ -23,7 +23,7 @@ export function useFoundDevices(fleetId: string, text: string): readonly DeviceD
       const isId = /^[A-Za-z0-9]{1,10}$/.test(wanted);
       const [byId, byName] = await Promise.all([
         isId ? devicesOfIds(fleetId, spellingsOf(wanted), devicesMax, signal) : [],
-        callAs<ListDocument<DeviceDocument>>('GET', `/fleets/${fleetId}/devices`, {
+        call('GET', pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId }), {
           query: { name_prefix: wanted, limit: devicesMax },
           signal,
         }),

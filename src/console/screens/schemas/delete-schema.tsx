@@ -1,6 +1,7 @@
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { go, href } from '../../page/router.ts';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import type { SchemaUse } from './schema-uses.ts';
 
 export interface DeleteSchemaProps {
@@ -16,7 +17,9 @@ export function DeleteSchema({ fleetId, kind, name, uses, onClose }: DeleteSchem
   return (
     <Confirm
       title={`Delete the ${kind} schema ${name}`}
-      work={() => callAs('DELETE', `/fleets/${fleetId}/schemas/${kind}/${name}`)}
+      work={() =>
+        call('DELETE', pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id: fleetId, kind, name }))
+      }
       onClose={onClose}
       onDone={() => go(href([fleetId, 'schemas']))}
     >

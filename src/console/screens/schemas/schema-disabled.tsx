@@ -1,19 +1,13 @@
-import type { ListDocument } from '../../../contract/document.ts';
-import type { SchemaDocument } from '../../../contract/schema.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Banner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import type { SchemaName } from './schema-text.ts';
 
 /** Why bodies for it are refused now. */
 export function SchemaDisabled({ fleetId, kind, name }: SchemaName) {
-  const path = `/fleets/${fleetId}/schemas`;
-  const list = useResource(
-    path,
-    (signal) => callAs<ListDocument<SchemaDocument>>('GET', path, { signal }),
-    10,
-  );
+  const path = pathTo('/fleets/{fleet_id}/schemas', { fleet_id: fleetId });
+  const list = useDocument(path, 10);
   const reason = list.value?.items.find((one) => one.kind === kind && one.name === name)?.disabled ?? null;
   if (reason === null) return null;
   return (

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { CodeEditor } from '../../editor/code-editor.tsx';
 import { AskDiscard } from '../../forms/discard.tsx';
 import { Head, Section } from '../../frame.tsx';
@@ -88,7 +89,11 @@ export function SchemaWorkshop({ current, isNew, onStored, ...schema }: SchemaWo
       </div>
       <Commands
         command={['schema', 'put', kind, name, `${name}.json`, '--fleet', fleetId]}
-        request={{ method: 'PUT', path: `/fleets/${fleetId}/schemas/${kind}/${name}`, body: `@${name}.json` }}
+        request={{
+          method: 'PUT',
+          path: pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id: fleetId, kind, name }),
+          body: `@${name}.json`,
+        }}
       />
       <Question
         {...schema}

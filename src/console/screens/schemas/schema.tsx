@@ -1,3 +1,4 @@
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame.tsx';
 import { beginDraft, hasDraft } from '../../page/drafts.ts';
 import { href } from '../../page/router.ts';
@@ -10,7 +11,7 @@ import { SchemaWorkshop } from './schema-workshop.tsx';
 
 /** One schema: written, tried on a sample, and stored. */
 export function SchemaScreen({ fleetId, kind, name }: SchemaName) {
-  const path = `/fleets/${fleetId}/schemas/${kind}/${encodeURIComponent(name)}`;
+  const path = pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id: fleetId, kind, name });
   // Byte for byte: a parsed one would lose the order and the digits of its author.
   const stored = useResource(path, async (signal) => ({
     text: await (await open('GET', path, { signal })).text(),

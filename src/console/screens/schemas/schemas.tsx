@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { ListDocument } from '../../../contract/document.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import type { SchemaDocument } from '../../../contract/schema.ts';
 import { Head } from '../../frame.tsx';
 import { beginDraft, draftKeys, draftsMax, hasDraft } from '../../page/drafts.ts';
@@ -10,8 +10,7 @@ import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { NewSchema } from './new-schema.tsx';
 import { newSchema, schemaDraftKey } from './schema-text.ts';
 import { type SchemaUses, useSchemaUses } from './schema-uses.ts';
@@ -31,12 +30,8 @@ type Kind = (typeof kinds)[number][0];
 
 /** Lists the schemas of what devices may send and mail may hold. */
 export function SchemasScreen({ fleetId }: { fleetId: string }) {
-  const path = `/fleets/${fleetId}/schemas`;
-  const list = useResource(
-    path,
-    (signal) => callAs<ListDocument<SchemaDocument>>('GET', path, { signal }),
-    everySeconds,
-  );
+  const path = pathTo('/fleets/{fleet_id}/schemas', { fleet_id: fleetId });
+  const list = useDocument(path, everySeconds);
   const uses = useSchemaUses(fleetId);
   const [isNaming, setNaming] = useState(false);
   useKeys({ n: () => setNaming(true) });

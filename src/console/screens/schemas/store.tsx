@@ -1,9 +1,10 @@
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Difference } from '../../editor/code-editor.tsx';
 import { Section } from '../../frame.tsx';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import type { SchemaUse } from './schema-uses.ts';
 import { UsedBy } from './used-by.tsx';
@@ -24,10 +25,9 @@ export interface StoreProps {
 export function StoreDrawer({ fleetId, kind, name, before, after, uses, onClose, onDone }: StoreProps) {
   const { error, isBusy, submit } = useSubmit();
   const verb = before === undefined ? 'Store' : 'Replace';
+  const path = pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id: fleetId, kind, name });
   const store = (): void =>
-    void submit(() => callAs('PUT', `/fleets/${fleetId}/schemas/${kind}/${name}`, { body: after })).then(
-      (isDone) => isDone && onDone(),
-    );
+    void submit(() => call('PUT', path, { body: after })).then((isDone) => isDone && onDone());
   return (
     <Drawer
       title={`${verb} the ${kind} schema ${name}`}

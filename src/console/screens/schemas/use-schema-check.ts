@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { pathTo } from '../../../contract/routes/path.ts';
 import type { SchemaCheckDocument } from '../../../contract/schema.ts';
 import { checkInTurn } from '../../editor/check-in-turn.ts';
 import type { Fault } from '../../editor/faults.ts';
-import { CallError, callAs } from '../../server/client.ts';
+import { CallError, call } from '../../server/client.ts';
 
 const delayMs = 400;
 /** Pause before a check that could not be made is tried again. */
@@ -32,9 +33,8 @@ export function useSchemaCheck(
   });
   const body = JSON.stringify({ kind, schema: text, sample });
   const [attempt, setAttempt] = useState(0);
-  const ask = useRef(
-    checkInTurn((body) => callAs<SchemaCheckDocument>('POST', `/fleets/${fleetId}/schemas:check`, { body })),
-  );
+  const path = pathTo('/fleets/{fleet_id}/schemas:check', { fleet_id: fleetId });
+  const ask = useRef(checkInTurn((body) => call('POST', path, { body })));
   // Typing begins the pause anew
   useEffect(() => {
     if (isOff) return;

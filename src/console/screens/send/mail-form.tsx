@@ -1,11 +1,9 @@
 import { useEffect } from 'preact/hooks';
-import type { ShownDeviceDocument } from '../../../contract/device.ts';
-import type { ListDocument } from '../../../contract/document.ts';
-import type { SchemaDocument } from '../../../contract/schema.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Choice } from '../../parts/choice.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { call } from '../../server/client.ts';
+import { useDocument, useResource } from '../../server/resource.ts';
 import { type Draft, draftPayload } from './draft.ts';
 import { PayloadFields } from './payload-fields.tsx';
 import { formFieldsOf } from './schema-form.ts';
@@ -37,10 +35,8 @@ export function MailForm({ fleetId, draft, isToDevice, errors, onChange, onSend 
 function To(props: { fleetId: string; deviceId: string; onChange: MailFormProps['onChange'] }) {
   const { fleetId, deviceId, onChange } = props;
   const isId = /^[A-Za-z0-9]{10}$/.test(deviceId);
-  const path = `/fleets/${fleetId}/devices/${deviceId}`;
-  const device = useResource(isId ? path : undefined, (signal) =>
-    callAs<ShownDeviceDocument>('GET', path, { signal }),
-  );
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}', { fleet_id: fleetId, device_id: deviceId });
+  const device = useDocument(isId ? path : undefined);
   const { value, error } = device;
   return (
     <div class="field">
@@ -99,15 +95,17 @@ function Times({ draft, onChange }: Pick<MailFormProps, 'draft' | 'onChange'>) {
 /** The payload is last: its schema, once it is read, changes how much room it takes. */
 function NameAndPayload(props: Pick<MailFormProps, 'fleetId' | 'draft' | 'errors' | 'onChange'>) {
   const { fleetId, draft, errors, onChange } = props;
-  const schemas = useResource(`/fleets/${fleetId}/schemas`, (signal) =>
-    callAs<ListDocument<SchemaDocument>>('GET', `/fleets/${fleetId}/schemas`, { signal }),
-  );
+  const schemas = useDocument(pathTo('/fleets/{fleet_id}/schemas', { fleet_id: fleetId }));
   const names = schemas.value?.items.filter(({ kind }) => kind === 'mail').map(({ name }) => name) ?? [];
   const hasSchema = names.includes(draft.name);
-  const path = `/fleets/${fleetId}/schemas/mail/${draft.name}`;
+  const path = pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', {
+    fleet_id: fleetId,
+    kind: 'mail',
+    name: draft.name,
+  });
   const schema = useResource(
     hasSchema ? path : undefined,
-    async (signal) => formFieldsOf(await callAs<unknown>('GET', path, { signal })) ?? [],
+    async (signal) => formFieldsOf(await call('GET', path, { signal })) ?? [],
   );
   const fields = hasSchema ? (schema.value ?? []) : [];
   // Another schema begins another form

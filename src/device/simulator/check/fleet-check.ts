@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import type { DeviceDocument } from '../../../contract/device.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import type { WaitingMailDocument } from '../../../contract/mail.ts';
 import type { RecordDocument } from '../../../contract/record.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { simulatedDeviceId, simulatedDeviceNumber } from '../devices/simulated-identity.ts';
 import type { AdminAccess } from '../run/admin-access.ts';
@@ -138,13 +138,8 @@ async function checkMailboxes(
   mailboxOf: (device: number) => MailboxCheck,
 ): Promise<void> {
   let listed = 0;
-  let after = '';
-  for (;;) {
-    const page = await admin.requestAs<ListDocument<DeviceDocument>>(
-      'GET',
-      `/fleets/${fleetId}/devices?limit=1000${after}`,
-    );
-    for (const { device_id, mailbox_size } of page.items) {
+  for await (const { items } of admin.pages(pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId }))) {
+    for (const { device_id, mailbox_size } of items) {
       const device = simulatedDeviceNumber(device_id);
       if (device < 0 || device >= devices) continue;
       const mailbox = mailboxOf(device);
@@ -153,8 +148,6 @@ async function checkMailboxes(
       const mails = isListed ? await mailsOf(admin, fleetId, device_id) : undefined;
       mailbox.checkMailbox(mailbox_size, mails);
     }
-    if (page.next === null) return;
-    after = `&after=${encodeURIComponent(page.next)}`;
   }
 }
 

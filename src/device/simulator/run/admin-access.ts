@@ -13,6 +13,12 @@ import type {
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 
+interface RequestParts<M extends MethodOf<T>, T extends Template> {
+  query?: QueryAt<M, T>;
+  json?: BodyAt<M, T>;
+  headers?: Readonly<Record<string, string>> | undefined;
+}
+
 interface AdminRequest {
   json?: unknown;
   headers?: Readonly<Record<string, string>> | undefined;
@@ -24,7 +30,7 @@ export interface AdminAccess {
   request<M extends MethodOf<T>, T extends Template>(
     method: M,
     path: Path<T>,
-    parts?: { query?: QueryAt<M, T>; json?: BodyAt<M, T> },
+    parts?: RequestParts<M, T>,
   ): Promise<AnswerAt<M, T>>;
   pages<T extends Template>(path: Path<T>): AsyncIterable<ListDocument<ItemAt<T>>>;
   requestAs<T>(method: string, path: string, parts?: AdminRequest): Promise<T>;
@@ -52,10 +58,10 @@ export class PatientAdmin {
   async request<M extends MethodOf<T>, T extends Template>(
     method: M,
     path: Path<T>,
-    body?: { json: BodyAt<M, T> },
+    parts: RequestParts<M, T> = {},
     key?: string,
   ): Promise<AnswerAt<M, T>> {
-    return this.requestAs(method, path, body, key);
+    return this.requestAs(method, path, { json: parts.json }, key);
   }
 
   /** @deprecated Its path is not held against the contract. */

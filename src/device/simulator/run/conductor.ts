@@ -1,4 +1,3 @@
-import type { RotatedSecretDocument } from '../../../contract/device.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
 import { sleep } from '../../../core/async.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
@@ -108,9 +107,12 @@ export class Conductor {
     for (const device of chosen) {
       const { process, local } = processOf(device, processCount);
       processes.orderOne(process, { type: 'rotating', device: local });
-      const { device_secret: secret } = await admin.requestAs<RotatedSecretDocument>(
+      const { device_secret: secret } = await admin.request(
         'POST',
-        `/fleets/${fleetId}/devices/${simulatedDeviceId(device)}/rotate-secret`,
+        pathTo('/fleets/{fleet_id}/devices/{device_id}/rotate-secret', {
+          fleet_id: fleetId,
+          device_id: simulatedDeviceId(device),
+        }),
         { json: { grace_seconds: Math.round(graceMs / 1_000) } },
       );
       processes.orderOne(process, { type: 'rotated', device: local, secret });

@@ -19,7 +19,12 @@ export async function createSimulatedFleet(admin: AdminAccess, scenario: Scenari
   await admin.request('POST', pathTo('/fleets', {}), { json: { fleet_id: fleetId, name } });
   for (const [kind, schemas] of Object.entries(scenario.schemas)) {
     for (const [schema, json] of Object.entries(schemas)) {
-      await admin.requestAs('PUT', `/fleets/${fleetId}/schemas/${kind}/${schema}`, { json });
+      const path = pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', {
+        fleet_id: fleetId,
+        kind,
+        name: schema,
+      });
+      await admin.request('PUT', path, { json });
     }
   }
   return fleetId;

@@ -1,9 +1,9 @@
-import type { ListDocument } from '../../../../contract/document.ts';
 import type { RecordDocument } from '../../../../contract/record.ts';
+import { pathTo } from '../../../../contract/routes/path.ts';
 import type { SchemaDocument } from '../../../../contract/schema.ts';
 import type { KnownOfFleet } from '../../../editor/completion.ts';
-import { callAs } from '../../../server/client.ts';
-import { type Resource, useResource } from '../../../server/resource.ts';
+import { call, callAs } from '../../../server/client.ts';
+import { type Resource, useDocument, useResource } from '../../../server/resource.ts';
 import { triggerIn } from '../action-text.ts';
 
 /** Parts of a fleet that an action may use. */
@@ -20,16 +20,16 @@ const latestRecords = 20;
 /** Reads what is completed and tried on: schemas, and the newest records of the triggers. */
 export function useFleetKnowledge(fleetId: string, on: readonly string[]): FleetKnowledge {
   const path = `/fleets/${fleetId}`;
-  const schemas = useResource(`${path}/schemas`, (signal) =>
-    callAs<ListDocument<SchemaDocument>>('GET', `${path}/schemas`, { signal }),
-  );
+  const schemas = useDocument(pathTo('/fleets/{fleet_id}/schemas', { fleet_id: fleetId }));
   const triggers = on.map(triggerIn);
   const key = on.join();
   const payloads = useResource(on.length === 0 ? undefined : `${path} ${key}`, (signal) =>
     Promise.all(
-      triggers.map(({ kind, schema }) =>
+      triggers.map(({ kind, schema: name }) =>
         // A schema that is gone completes nothing.
-        callAs<unknown>('GET', `${path}/schemas/${kind}/${schema}`, { signal }).catch(() => ({})),
+        call('GET', pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id: fleetId, kind, name }), {
+          signal,
+        }).catch(() => ({})),
       ),
     ),
   );
