@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { closedObject, jsonObject, nullable, time } from './document.ts';
+import { declareRoutes } from './routes/route.ts';
 
 export const healthDocument = Type.Object({ ok: Type.Boolean() });
 export const notReadyDocument = Type.Object({
@@ -8,18 +9,17 @@ export const notReadyDocument = Type.Object({
   reasons: Type.Array(Type.Object({ reason: Type.String(), msg: Type.String() })),
 });
 
-export const holdDocument = Type.Object({
+const holdDocument = Type.Object({
   held: Type.Boolean(),
   since: nullable('string', { description: 'When it began; null if it is not held.' }),
 });
-export const releaseDocument = Type.Object({
+const releaseDocument = Type.Object({
   released: Type.Boolean({ description: 'False if the server was not held.' }),
 });
-export type ReleaseDocument = Static<typeof releaseDocument>;
 
 const count = Type.Integer({ minimum: 0 });
 /** Current activity of the server. Counts are cumulative: the difference of two answers gives rates. */
-export const topDocument = Type.Object({
+const topDocument = Type.Object({
   time: Type.String(),
   reasons: Type.Array(Type.String(), { description: 'Why the server is not ready; empty if it is.' }),
   held: Type.Boolean({ description: 'Whether what acts by itself waits for a release.' }),
@@ -56,7 +56,7 @@ export const topDocument = Type.Object({
 });
 export type TopDocument = Static<typeof topDocument>;
 
-export const serverDocument = Type.Object({
+const serverDocument = Type.Object({
   version: Type.String(),
   program_versions: Type.Array(Type.String(), {
     description: 'Versions of the program on all nodes of the store: more than one amid a rolling upgrade.',
@@ -81,7 +81,7 @@ export const serverDocument = Type.Object({
 });
 export type ServerDocument = Static<typeof serverDocument>;
 
-export const newBackupBody = closedObject({
+const newBackupBody = closedObject({
   folder: Type.Optional(
     Type.String({
       description:
@@ -99,7 +99,7 @@ export const newBackupBody = closedObject({
     }),
   ),
 });
-export const backupDocument = Type.Object({
+const backupDocument = Type.Object({
   folder: Type.String(),
   state: Type.Union([Type.Literal('running'), Type.Literal('done'), Type.Literal('failed')]),
   started_at: time,
@@ -110,3 +110,54 @@ export const backupDocument = Type.Object({
   removed: Type.Integer({ description: 'Older backups that were removed after it: `keep`.' }),
 });
 export type BackupDocument = Static<typeof backupDocument>;
+
+/** `/backup`: starts a backup and reports its progress, as it takes longer than a request should. */
+export const backupRoutes = declareRoutes({
+  'POST /backup': {
+    scope: 'admin',
+    summary: 'Start a backup',
+    body: newBackupBody,
+    answers: { 202: backupDocument },
+  },
+  'GET /backup': {
+    scope: 'admin',
+    summary: 'Show the backup under way, or the last one',
+    answers: { 200: backupDocument },
+  },
+});
+
+/** `/top`, for `fleetpost top`. */
+export const topRoutes = declareRoutes({
+  'GET /top': {
+    scope: 'read',
+    summary: 'Show the current activity of the server',
+    answers: { 200: topDocument },
+  },
+});
+
+export const serverRoutes = declareRoutes({
+  'GET /server': {
+    scope: 'admin',
+    summary: 'Show the server: version, certificates, configuration',
+    description:
+      'Each value of the configuration in use, with its source. Passwords in addresses are masked.',
+    answers: { 200: serverDocument },
+  },
+});
+
+/** `/hold`: begins with `serve --paused` or `restore --quiet`, and ends here. */
+export const holdRoutes = declareRoutes({
+  'GET /hold': {
+    scope: 'read',
+    summary: 'Show whether the server is held',
+    description:
+      'A held server serves devices, but its forwarders, actions and broadcasts wait, and delayed mail stays delayed.',
+    answers: { 200: holdDocument },
+  },
+  'DELETE /hold': {
+    scope: 'admin',
+    summary: 'Release a held server',
+    description: 'On databases this releases all nodes. Idempotent.',
+    answers: { 200: releaseDocument },
+  },
+});

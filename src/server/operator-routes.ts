@@ -11,15 +11,15 @@ import { addRoutes } from '../admin-api/request/routes.ts';
 import { addDeadLetterRoutes } from '../admin-api/routes/dead-letters.ts';
 import { deviceHandlers } from '../admin-api/routes/devices.ts';
 import { fleetHandlers } from '../admin-api/routes/fleets.ts';
-import { addHoldRoutes } from '../admin-api/routes/hold.ts';
+import { holdHandlers } from '../admin-api/routes/hold.ts';
 import { addLockoutRoutes } from '../admin-api/routes/lockouts.ts';
 import { addMailRoutes } from '../admin-api/routes/mail.ts';
 import { addReceiptRoutes } from '../admin-api/routes/receipts.ts';
 import { schemaCheckHandlers } from '../admin-api/routes/schema-check.ts';
 import { schemaHandlers } from '../admin-api/routes/schemas.ts';
-import { addServerRoute } from '../admin-api/server/about-server.ts';
+import { serverHandlers } from '../admin-api/server/about-server.ts';
 import type { RouteGroups } from '../admin-api/server/server.ts';
-import { addTopRoute } from '../admin-api/server/top.ts';
+import { topHandlers } from '../admin-api/server/top.ts';
 import { actionDeadLetterRoutes } from '../contract/action-run.ts';
 import { broadcastRoutes } from '../contract/broadcast.ts';
 import { consumerRoutes } from '../contract/consumer.ts';
@@ -27,6 +27,7 @@ import { deviceRoutes } from '../contract/device.ts';
 import { fleetRoutes } from '../contract/fleet.ts';
 import { forwarderRoutes } from '../contract/forwarder.ts';
 import { schemaCheckRoutes, schemaRoutes } from '../contract/schema.ts';
+import { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../contract/server.ts';
 import { attentionToActions } from '../features/actions/attention.ts';
 import { addActionMetrics } from '../features/actions/metrics.ts';
 import { addActionRoutes } from '../features/actions/routes.ts';
@@ -34,7 +35,7 @@ import { actionDeadLetterHandlers, addActionRunRoutes } from '../features/action
 import { addActionStateRoutes } from '../features/actions/state-routes.ts';
 import { addAuditRoutes } from '../features/audit/routes.ts';
 import { addBackupMetrics } from '../features/backups/metrics.ts';
-import { addBackupRoutes } from '../features/backups/routes.ts';
+import { backupHandlers } from '../features/backups/routes.ts';
 import { addBroadcastMetrics } from '../features/broadcasts/metrics.ts';
 import { broadcastBodyBytesMax, broadcastHandlers } from '../features/broadcasts/routes.ts';
 import { addClaimTokenRoutes } from '../features/claiming/routes.ts';
@@ -69,10 +70,10 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app, { exports }) => addExportRoute(app, parts, exports),
       (app) => addReceiptRoutes(app, parts),
       (app) => addDeadLetterRoutes(app, parts),
-      (app) => addBackupRoutes(app, parts),
-      (app) => addTopRoute(app, parts),
-      (app) => addServerRoute(app, parts),
-      (app) => addHoldRoutes(app, parts),
+      (app) => addRoutes(app, backupRoutes, backupHandlers(parts)),
+      (app) => addRoutes(app, topRoutes, topHandlers(parts)),
+      (app) => addRoutes(app, serverRoutes, serverHandlers(parts)),
+      (app) => addRoutes(app, holdRoutes, holdHandlers(parts)),
       (app, { open }) => addTokenRoutes(app, parts, open),
       (app) => config.console && addConsoleCodeRoute(app, parts),
       (app) => addClaimTokenRoutes(app, parts),

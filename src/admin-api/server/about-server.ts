@@ -1,8 +1,7 @@
-import { errorAnswers } from '../../contract/document.ts';
-import { serverDocument } from '../../contract/server.ts';
+import type { serverRoutes } from '../../contract/server.ts';
 import { programVersion } from '../../core/telemetry/version.ts';
-import type { AdminApp, AllShards, Handler } from '../request/context.ts';
-import { routesOf } from '../request/route.ts';
+import type { AllShards } from '../request/context.ts';
+import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 
 /** A key of the configuration in use. */
@@ -18,7 +17,7 @@ export interface ConfiguredKey {
   isPending: boolean;
 }
 
-interface Needs {
+interface Parts {
   /** One for each listener in HTTPS. */
   certificates: readonly { readonly listener: string; readonly endMs: number }[];
   /** The whole configuration, to be shown. */
@@ -28,36 +27,24 @@ interface Needs {
   programVersions(): Promise<readonly string[]>;
 }
 
-const showing = {
-  summary: 'Show the server: version, certificates, configuration',
-  description: 'Each value of the configuration in use, with its source. Passwords in addresses are masked.',
-  response: { 200: serverDocument, ...errorAnswers },
-};
-
-const showServer = ({
-  certificates,
-  configuration,
-  shards,
-  programVersions,
-}: Needs): Handler<typeof showing> => {
+/** Handles `/server`. */
+export function serverHandlers(parts: Parts): Handlers<typeof serverRoutes> {
+  const { certificates, configuration, shards, programVersions } = parts;
   const version = programVersion();
   const startedAtMs = Date.now() - process.uptime() * 1_000;
-  return async () => ({
-    version,
-    program_versions: [...(await programVersions())],
-    node_version: process.version,
-    started_at: timeTextOf(startedAtMs),
-    shards: shards.all.length,
-    certificates: certificates.map(({ listener, endMs }) => ({ listener, expires_at: timeTextOf(endMs) })),
-    configuration: configuration.list().map(({ isReloadable, isPending, ...key }) => ({
-      ...key,
-      reloadable: isReloadable,
-      pending: isPending,
-    })),
-  });
-};
-
-/** Adds `/server`. */
-export function addServerRoute(app: AdminApp, context: Needs): void {
-  routesOf(app)('GET', '/server', 'admin', showing, showServer(context));
+  return {
+    'GET /server': async () => ({
+      version,
+      program_versions: [...(await programVersions())],
+      node_version: process.version,
+      started_at: timeTextOf(startedAtMs),
+      shards: shards.all.length,
+      certificates: certificates.map(({ listener, endMs }) => ({ listener, expires_at: timeTextOf(endMs) })),
+      configuration: configuration.list().map(({ isReloadable, isPending, ...key }) => ({
+        ...key,
+        reloadable: isReloadable,
+        pending: isPending,
+      })),
+    }),
+  };
 }

@@ -5,13 +5,18 @@ import type { deviceRoutes } from '../device.ts';
 import type { fleetRoutes } from '../fleet.ts';
 import type { forwarderRoutes } from '../forwarder.ts';
 import type { schemaCheckRoutes, schemaRoutes } from '../schema.ts';
+import type { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../server.ts';
 
 /** Every route of the admin API that a token may ask for, by method and path. */
 export type AdminRoutes = typeof actionDeadLetterRoutes &
+  typeof backupRoutes &
   typeof broadcastRoutes &
   typeof consumerRoutes &
   typeof deviceRoutes &
   typeof fleetRoutes &
   typeof forwarderRoutes &
+  typeof holdRoutes &
   typeof schemaCheckRoutes &
-  typeof schemaRoutes;
+  typeof schemaRoutes &
+  typeof serverRoutes &
+  typeof topRoutes;

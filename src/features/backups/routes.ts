@@ -1,14 +1,8 @@
-import type { AdminApp, Handler } from '../../admin-api/request/context.ts';
-import { routesOf } from '../../admin-api/request/route.ts';
+import type { Handlers } from '../../admin-api/request/routes.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
-import { errorAnswers } from '../../contract/document.ts';
-import { type BackupDocument, backupDocument, newBackupBody } from '../../contract/server.ts';
+import type { BackupDocument, backupRoutes } from '../../contract/server.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Backup, Backups } from './service.ts';
-
-interface Needs {
-  backups: Backups;
-}
 
 function describe(backup: Backup): BackupDocument {
   return {
@@ -23,40 +17,22 @@ function describe(backup: Backup): BackupDocument {
   };
 }
 
-const starting = {
-  summary: 'Start a backup',
-  body: newBackupBody,
-  response: { 202: backupDocument, ...errorAnswers },
-};
-
-const startBackup =
-  ({ backups }: Needs): Handler<typeof starting> =>
-  async ({ body }, reply) => {
-    if (body.folder !== undefined && body.keep !== undefined) {
-      throw new ApiError('invalid_body', {
-        msg: 'keep is for backups in backupFolder: leave folder out, or keep.',
-      });
-    }
-    reply.code(202);
-    return describe(backups.start(body));
+/** Handles `/backup`. */
+export function backupHandlers({ backups }: { backups: Backups }): Handlers<typeof backupRoutes> {
+  return {
+    'POST /backup': async ({ body }, reply) => {
+      if (body.folder !== undefined && body.keep !== undefined) {
+        throw new ApiError('invalid_body', {
+          msg: 'keep is for backups in backupFolder: leave folder out, or keep.',
+        });
+      }
+      reply.code(202);
+      return describe(backups.start(body));
+    },
+    'GET /backup': async () => {
+      const backup = backups.last();
+      if (backup === undefined) throw new ApiError('backup_not_found');
+      return describe(backup);
+    },
   };
-
-const showing = {
-  summary: 'Show the backup under way, or the last one',
-  response: { 200: backupDocument, ...errorAnswers },
-};
-
-const showBackup =
-  ({ backups }: Needs): Handler<typeof showing> =>
-  async () => {
-    const backup = backups.last();
-    if (backup === undefined) throw new ApiError('backup_not_found');
-    return describe(backup);
-  };
-
-/** `/backup`: starts a backup and reports its progress, as it takes longer than a request should. */
-export function addBackupRoutes(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  route('POST', '/backup', 'admin', starting, startBackup(context));
-  route('GET', '/backup', 'admin', showing, showBackup(context));
 }

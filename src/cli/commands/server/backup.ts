@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { pathTo } from '../../../contract/routes/path.ts';
 import type { BackupDocument } from '../../../contract/server.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
@@ -8,6 +9,7 @@ import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand, integerOption } from '../../options.ts';
 import { print, printableLines, progressBar } from '../../output.ts';
 
+const path = pathTo('/backup', {});
 const pollIntervalMs = 200;
 const mebibyte = 1024 ** 2;
 
@@ -23,7 +25,7 @@ async function wait(
   try {
     while (last.state === 'running') {
       await sleep(pollIntervalMs);
-      last = await client.requestAs<BackupDocument>('GET', '/backup');
+      last = await client.request('GET', path);
       bar?.update(Math.ceil(last.bytes / mebibyte));
     }
   } finally {
@@ -45,7 +47,7 @@ async function backUp(dir: string | undefined, options: BackupOptions): Promise<
   }
   const client = connect(options);
   const json = { ...(dir !== undefined && { folder: resolve(dir) }), keep };
-  const started = await client.requestAs<BackupDocument>('POST', '/backup', { json });
+  const started = await client.request('POST', path, { json });
   const backup = await wait(client, started, options);
   if (backup.started_at !== started.started_at) {
     throw new OperatorError(`The server has started another backup since. Check ${started.folder}.`);

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { ReleaseDocument } from '../../../contract/server.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand } from '../../options.ts';
 import { print } from '../../output.ts';
 
 async function release(options: ConnectionOptions): Promise<void> {
-  const answer = await connect(options).requestAs<ReleaseDocument>('DELETE', '/hold');
+  const answer = await connect(options).request('DELETE', pathTo('/hold', {}));
   const text = answer.released
     ? 'Released: forwarders, actions, broadcasts and delayed mail go on.'
     : 'The server is not held. Nothing changed.';

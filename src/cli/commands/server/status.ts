@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { pathTo } from '../../../contract/routes/path.ts';
 import type { ServerDocument } from '../../../contract/server.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand } from '../../options.ts';
@@ -23,7 +24,7 @@ export function addStatusCommand(program: Command): void {
   clientCommand(program, 'status', 'show the running server: version, certificates, configuration')
     .option('--all', 'keys with their default value too')
     .action(async ({ all = false, ...options }: ConnectionOptions & { all?: boolean }) => {
-      const server = await connect(options).requestAs<ServerDocument>('GET', '/server');
+      const server = await connect(options).request('GET', pathTo('/server', {}));
       print(options, server, serverText(server, all));
     });
 }

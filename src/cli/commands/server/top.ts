@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { pathTo } from '../../../contract/routes/path.ts';
 import type { TopDocument } from '../../../contract/server.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
@@ -191,7 +192,7 @@ type TopOptions = ConnectionOptions & { once?: boolean; interval: number };
 
 /** Reconnects each time: a restarted server may have another address and token. */
 function sample(options: TopOptions): Promise<TopDocument> {
-  return connect(options).requestAs<TopDocument>('GET', '/top');
+  return connect(options).request('GET', pathTo('/top', {}));
 }
 
 async function once(options: TopOptions): Promise<TopRates> {

@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { pathTo } from '../../../contract/routes/path.ts';
 import type { TopDocument } from '../../../contract/server.ts';
 import { Section } from '../../frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Chart } from '../../parts/chart.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { type Beat, beatsAfter } from './pulse.ts';
 
 /** Kept while the page is open, for whoever comes back to it. */
@@ -19,7 +19,7 @@ const milliseconds = (value: number): string =>
 
 /** Draws what the server has done in the last minutes, and who asks most. */
 export function Pulse({ fleetId }: { fleetId: string }) {
-  const top = useResource('top', (signal) => callAs<TopDocument>('GET', '/top', { signal }), 2);
+  const top = useDocument(pathTo('/top', {}), 2);
   const { value } = top;
   useEffect(() => {
     if (value === undefined || value.time === before?.time) return;

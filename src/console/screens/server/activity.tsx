@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { pathTo } from '../../../contract/routes/path.ts';
 import type { TopDocument } from '../../../contract/server.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Section } from '../../frame.tsx';
@@ -6,7 +7,7 @@ import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { type RouteRate, type ServerRates, useServerRates } from './rates.ts';
 import { ShardTable } from './shards.tsx';
 
@@ -54,7 +55,7 @@ function Held({ onReleased }: { onReleased: () => void }) {
       {isAsked && (
         <Confirm
           title="Release the server"
-          work={() => callAs('DELETE', '/hold')}
+          work={() => call('DELETE', pathTo('/hold', {}))}
           onClose={() => setAsked(false)}
           onDone={onReleased}
         >

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { pathTo } from '../../../contract/routes/path.ts';
 import type { BackupDocument } from '../../../contract/server.ts';
 import { Field, formTexts } from '../../forms/field.tsx';
 import { Section } from '../../frame.tsx';
@@ -9,12 +10,14 @@ import { Commands } from '../../parts/commands.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { CallError, callAs } from '../../server/client.ts';
+import { CallError, call } from '../../server/client.ts';
 import { serverNow, spanText } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { may } from '../../session/session.ts';
 import { bytesText } from './bytes.ts';
+
+const path = pathTo('/backup', {});
 
 interface LastBackup {
   backup: BackupDocument | undefined;
@@ -22,7 +25,7 @@ interface LastBackup {
 
 async function readBackup(signal: AbortSignal): Promise<LastBackup> {
   try {
-    return { backup: await callAs<BackupDocument>('GET', '/backup', { signal }) };
+    return { backup: await call('GET', path, { signal }) };
   } catch (error) {
     if (error instanceof CallError && error.code === 'backup_not_found') return { backup: undefined };
     throw error;
@@ -111,7 +114,7 @@ function NewBackup({ onClose, onStarted }: { onClose: () => void; onStarted: () 
   const start = async (event: SubmitEvent): Promise<void> => {
     const named = formTexts(event)('folder');
     const body = named === '' ? {} : { folder: named };
-    if (!(await submit(() => callAs('POST', '/backup', { body })))) return;
+    if (!(await submit(() => call('POST', path, { body })))) return;
     onStarted();
     onClose();
   };
@@ -136,7 +139,7 @@ function NewBackup({ onClose, onStarted }: { onClose: () => void; onStarted: () 
       </form>
       <Commands
         command={['backup', ...(folder === '' ? [] : [folder])]}
-        request={{ method: 'POST', path: '/backup', body: folder === '' ? {} : { folder } }}
+        request={{ method: 'POST', path, body: folder === '' ? {} : { folder } }}
       />
     </Drawer>
   );

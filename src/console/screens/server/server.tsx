@@ -1,14 +1,17 @@
-import type { ServerDocument, TopDocument } from '../../../contract/server.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
+import type { ServerDocument } from '../../../contract/server.ts';
 import { Head } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { ServerActivity } from './activity.tsx';
 import { BackupSection } from './backup.tsx';
 import { Configuration } from './configuration.tsx';
 import { Program } from './program.tsx';
+
+const topPath = pathTo('/top', {});
+const serverPath = pathTo('/server', {});
 
 /** True if the data is in the data folder, not in databases. */
 function isInFolder({ configuration }: ServerDocument): boolean {
@@ -19,8 +22,8 @@ function isInFolder({ configuration }: ServerDocument): boolean {
 
 /** The server: what it does now, its shards, its certificates, its backup, and its configuration with sources. */
 export function ServerScreen({ fleetId }: { fleetId: string }) {
-  const top = useResource('server top', (signal) => callAs<TopDocument>('GET', '/top', { signal }), 2);
-  const server = useResource('server', (signal) => callAs<ServerDocument>('GET', '/server', { signal }), 30);
+  const top = useDocument(topPath, 2);
+  const server = useDocument(serverPath, 30);
   const refresh = (): void => {
     top.refresh();
     server.refresh();
@@ -47,8 +50,8 @@ export function ServerScreen({ fleetId }: { fleetId: string }) {
         </div>
         {server.value && <Configuration keys={server.value.configuration} />}
       </div>
-      <Commands command={['top']} request={{ path: '/top' }} />
-      <Commands command={['status', '--all']} request={{ path: '/server' }} />
+      <Commands command={['top']} request={{ path: topPath }} />
+      <Commands command={['status', '--all']} request={{ path: serverPath }} />
     </>
   );
 }
