@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
+import { pathTo } from '../../src/contract/routes/path.ts';
 import { browserFile } from '../../test/harness/browser.ts';
 import { fleetId } from '../servers/devices.ts';
 import type { Fleetpost } from '../servers/fleetpost.ts';
@@ -52,7 +53,7 @@ export class ConsoleTab implements AsyncDisposable {
     expected: readonly Drawn[],
     screen = '',
   ): Promise<ConsoleTab> {
-    const { code } = await server.admin.requestAs<{ code: string }>('POST', '/console-codes', { json: {} });
+    const { code } = await server.admin.request('POST', pathTo('/console-codes', {}), { json: {} });
     const context = await browser.newContext({ viewport });
     await context.addInitScript({ content: `${inPage}bench.expect(${JSON.stringify(expected)});` });
     const page = await context.newPage();

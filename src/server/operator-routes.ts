@@ -1,5 +1,5 @@
-import { addTokenRoutes } from '../admin-api/auth/tokens.ts';
-import { addConsoleCodeRoute } from '../admin-api/console/login-routes.ts';
+import { tokenHandlers } from '../admin-api/auth/tokens.ts';
+import { consoleCodeHandlers } from '../admin-api/console/login-routes.ts';
 import { addExportRoute } from '../admin-api/import-export/device-export.ts';
 import { addImportRoute } from '../admin-api/import-export/import.ts';
 import { addAttentionRoute } from '../admin-api/insight/attention.ts';
@@ -20,6 +20,8 @@ import { schemaHandlers } from '../admin-api/routes/schemas.ts';
 import { serverHandlers } from '../admin-api/server/about-server.ts';
 import type { RouteGroups } from '../admin-api/server/server.ts';
 import { topHandlers } from '../admin-api/server/top.ts';
+import { consoleCodeRoutes } from '../contract/access/login.ts';
+import { tokenRoutes } from '../contract/access/token.ts';
 import { actionDeadLetterRoutes } from '../contract/action-run.ts';
 import { broadcastRoutes } from '../contract/broadcast.ts';
 import { consumerRoutes } from '../contract/consumer.ts';
@@ -74,8 +76,8 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app) => addRoutes(app, topRoutes, topHandlers(parts)),
       (app) => addRoutes(app, serverRoutes, serverHandlers(parts)),
       (app) => addRoutes(app, holdRoutes, holdHandlers(parts)),
-      (app, { open }) => addTokenRoutes(app, parts, open),
-      (app) => config.console && addConsoleCodeRoute(app, parts),
+      (app, { open }) => addRoutes(app, tokenRoutes, tokenHandlers(parts, open)),
+      (app) => config.console && addRoutes(app, consoleCodeRoutes, consoleCodeHandlers(parts)),
       (app) => addClaimTokenRoutes(app, parts),
       (app, { exports }) => addAuditRoutes(app, parts, exports),
       (app) => addActionRoutes(app, parts),

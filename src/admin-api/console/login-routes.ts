@@ -1,10 +1,4 @@
-import {
-  type ConsoleSessionDocument,
-  consoleCodeDocument,
-  consoleSessionDocument,
-  newConsoleCodeBody,
-  newConsoleSessionBody,
-} from '../../contract/access/login.ts';
+import { type ConsoleSessionDocument, type consoleCodeRoutes, consoleSessionDocument, newConsoleSessionBody } from '../../contract/access/login.ts';
 import { errorAnswers } from '../../contract/document.ts';
 import { ApiError, rateLimited } from '../../core/errors.ts';
 import { RateLimiter } from '../../core/rate-limiter.ts';
@@ -12,12 +6,12 @@ import type { Registry } from '../../declarations/registry.ts';
 import type { Token } from '../../declarations/tokens.ts';
 import { type Bearers, hasEnded } from '../auth/authorization.ts';
 import type { AdminApp, Handler } from '../request/context.ts';
-import { routesOf } from '../request/route.ts';
+import type { HandlerOf, Handlers } from '../request/routes.ts';
 import type { Principal } from '../request/scope.ts';
 import { timeTextOf } from '../request/times.ts';
 import type { ConsoleCodes } from './console-codes.ts';
 
-interface CodeNeeds {
+interface CodeParts {
   consoleCodes: ConsoleCodes;
   registry: Registry;
 }
@@ -26,16 +20,8 @@ interface CodeNeeds {
 const refusalsPerSecondMax = 5;
 const refusalBurstSeconds = 4;
 
-const codeCreation = {
-  summary: 'Make a code for a session of the console',
-  description:
-    'The page at /console/, or the link /console/#code=CODE, trades the code for a session, once, within a minute, at the node that made it.',
-  body: newConsoleCodeBody,
-  response: { 201: consoleCodeDocument, ...errorAnswers },
-};
-
 const createCode =
-  ({ consoleCodes, registry }: CodeNeeds): Handler<typeof codeCreation> =>
+  ({ consoleCodes, registry }: CodeParts): HandlerOf<typeof consoleCodeRoutes, 'POST /console-codes'> =>
   async ({ principal, body, audited }, reply) => {
     if (principal === null) throw new Error('this route needs a token');
     if (principal.kind === 'session') {
@@ -97,16 +83,16 @@ function parentOf({ id }: Principal, context: Bearers): Token | null {
   throw new ApiError('invalid_token', { msg: 'The token that made this code has ended.' });
 }
 
-/** Adds the route that makes codes, for a token of any scope. */
-export function addConsoleCodeRoute(app: AdminApp, context: CodeNeeds): void {
-  routesOf(app)('POST', '/console-codes', 'any', codeCreation, createCode(context));
+/** Handles `/console-codes`. */
+export function consoleCodeHandlers(parts: CodeParts): Handlers<typeof consoleCodeRoutes> {
+  return { 'POST /console-codes': createCode(parts) };
 }
 
 /**
  * Requires a code on every route added from here on. It stands for the token that made it from before the audit log's
  * hook on, so that only who has one gets an entry among the changes.
  */
-export function authenticateByCode(app: AdminApp, { consoleCodes }: Pick<CodeNeeds, 'consoleCodes'>): void {
+export function authenticateByCode(app: AdminApp, { consoleCodes }: Pick<CodeParts, 'consoleCodes'>): void {
   const refusals = new RateLimiter(refusalBurstSeconds);
   app.addHook('preHandler', async (request) => {
     const { code } = request.body as { code: string };

@@ -1,11 +1,13 @@
 import { signal } from '@preact/signals';
 import type { ConsoleSessionDocument } from '../../contract/access/login.ts';
 import type { SelfDocument } from '../../contract/access/token.ts';
+import { pathTo } from '../../contract/routes/path.ts';
 import type { Scope } from '../../core/scope.ts';
 import { go, href } from '../page/router.ts';
-import { CallError, callAs, endSession, token } from '../server/client.ts';
+import { CallError, call, callAs, endSession, token } from '../server/client.ts';
 
 const kept = 'fleetpost.session';
+const selfPath = pathTo('/self', {});
 
 export const self = signal<SelfDocument | undefined>(undefined);
 /** The session is being made or looked up. */
@@ -37,7 +39,7 @@ export async function startSession(): Promise<void> {
     if (code !== null) await logIn(code);
     else {
       token.value = sessionStorage.getItem(kept) ?? undefined;
-      if (token.value !== undefined) self.value = await callAs<SelfDocument>('GET', '/self');
+      if (token.value !== undefined) self.value = await call('GET', selfPath);
     }
   } catch (error) {
     // A server that does not answer now may do so later: the session is kept for that.
@@ -61,7 +63,7 @@ export async function logIn(code: string): Promise<void> {
 export async function logOut(): Promise<void> {
   let outcome = 'You have logged out.';
   try {
-    await callAs('DELETE', '/self');
+    await call('DELETE', selfPath);
   } catch (error) {
     // 401: it had ended.
     if (!(error instanceof CallError && error.status === 401)) {

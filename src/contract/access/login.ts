@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { scopes } from '../../core/scope.ts';
 import { closedObject, fleetId, nullable, time } from '../document.ts';
+import { declareRoutes } from '../routes/route.ts';
 
-export const newConsoleCodeBody = closedObject({
+const newConsoleCodeBody = closedObject({
   scopes: Type.Optional(
     Type.Array(Type.Enum([...scopes], { type: 'string' }), {
       minItems: 1,
@@ -13,11 +14,22 @@ export const newConsoleCodeBody = closedObject({
   fleet_id: Type.Optional(fleetId),
 });
 /** A code that a page trades for a session, once. */
-export const consoleCodeDocument = Type.Object({
+const consoleCodeDocument = Type.Object({
   code: Type.String({ description: 'For /console/#code=CODE.' }),
   expires_at: time,
 });
-export type ConsoleCodeDocument = Static<typeof consoleCodeDocument>;
+
+/** `/console-codes`: codes for sessions of the console. */
+export const consoleCodeRoutes = declareRoutes({
+  'POST /console-codes': {
+    scope: 'any',
+    summary: 'Make a code for a session of the console',
+    description:
+      'The page at /console/, or the link /console/#code=CODE, trades the code for a session, once, within a minute, at the node that made it.',
+    body: newConsoleCodeBody,
+    answers: { 201: consoleCodeDocument },
+  },
+});
 
 export const newConsoleSessionBody = closedObject({ code: Type.String({ minLength: 1, maxLength: 64 }) });
 /** A session of the console. */

@@ -1,10 +1,21 @@
 import { type Static, Type } from 'typebox';
 import { idPatternLengthMax } from '../../core/bounds.ts';
 import { scopes } from '../../core/scope.ts';
-import { closedObject, expiresAt, fleetId, name, nullable, tags, time } from '../document.ts';
+import {
+  closedObject,
+  expiresAt,
+  fleetId,
+  listOf,
+  name,
+  nullable,
+  pageLimit,
+  tags,
+  time,
+} from '../document.ts';
+import { declareRoutes, noDocument } from '../routes/route.ts';
 
 /** An API token, or a session of the console. */
-export const tokenDocument = Type.Object({
+const tokenDocument = Type.Object({
   token_id: Type.String(),
   kind: Type.Enum(['token', 'session']),
   name: Type.String(),
@@ -22,12 +33,12 @@ export const tokenDocument = Type.Object({
   last_used_at: nullable('string', { description: 'Since the server started.' }),
 });
 export type TokenDocument = Static<typeof tokenDocument>;
-export const createdTokenDocument = Type.Interface([tokenDocument], {
+const createdTokenDocument = Type.Interface([tokenDocument], {
   token: Type.String({ description: 'Shown once.' }),
 });
 export type CreatedTokenDocument = Static<typeof createdTokenDocument>;
 
-export const newTokenBody = closedObject({
+const newTokenBody = closedObject({
   name: Type.String({ ...name, minLength: 1, description: 'Who or what uses it.' }),
   // A type lets the validator check uniqueness by hash instead of comparing all pairs.
   scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), { minItems: 1, uniqueItems: true }),
@@ -41,7 +52,7 @@ export const newTokenBody = closedObject({
 });
 
 /** The token of a request. */
-export const selfDocument = Type.Object({
+const selfDocument = Type.Object({
   kind: Type.Enum(['bootstrap', 'token', 'session']),
   token_id: nullable('string', { description: 'Null for the bootstrap token.' }),
   name: Type.String(),
@@ -51,6 +62,40 @@ export const selfDocument = Type.Object({
   idle_at: nullable('string', { description: 'When a session ends without further requests.' }),
 });
 export type SelfDocument = Static<typeof selfDocument>;
+
+/** `/self`, the token of a request, and `/tokens`: who may use the admin API. */
+export const tokenRoutes = declareRoutes({
+  'GET /self': {
+    scope: 'any',
+    summary: 'Show the token of this request',
+    answers: { 200: selfDocument },
+  },
+  'DELETE /self': {
+    scope: 'any',
+    summary: 'End the session of the console that makes this request',
+    answers: { 204: noDocument },
+  },
+  'GET /tokens': {
+    scope: 'admin',
+    summary: 'List API tokens and sessions of the console',
+    query: Type.Object({ after: Type.String({ default: '', maxLength: 36 }), limit: pageLimit }),
+    answers: { 200: listOf(tokenDocument) },
+  },
+  'POST /tokens': {
+    scope: 'admin',
+    summary: 'Create an API token',
+    description: 'Creates an API token. Its text is shown only once and not stored.',
+    body: newTokenBody,
+    answers: { 201: createdTokenDocument },
+  },
+  'DELETE /tokens/{token_id}': {
+    scope: 'admin',
+    summary: 'Revoke an API token',
+    description:
+      'Revokes an API token and its sessions of the console, or one session. From the answer on, it is refused, and its open requests are cut off.',
+    answers: { 204: noDocument },
+  },
+});
 
 /** A token with which devices register themselves. */
 export const claimTokenDocument = Type.Object({

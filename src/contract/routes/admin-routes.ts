@@ -1,3 +1,5 @@
+import type { consoleCodeRoutes } from '../access/login.ts';
+import type { tokenRoutes } from '../access/token.ts';
 import type { actionDeadLetterRoutes } from '../action-run.ts';
 import type { broadcastRoutes } from '../broadcast.ts';
 import type { consumerRoutes } from '../consumer.ts';
@@ -11,6 +13,7 @@ import type { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../serve
 export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof backupRoutes &
   typeof broadcastRoutes &
+  typeof consoleCodeRoutes &
   typeof consumerRoutes &
   typeof deviceRoutes &
   typeof fleetRoutes &
@@ -19,4 +22,5 @@ export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof schemaCheckRoutes &
   typeof schemaRoutes &
   typeof serverRoutes &
+  typeof tokenRoutes &
   typeof topRoutes;

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Command } from 'commander';
-import type { ConsoleCodeDocument } from '../../../contract/access/login.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand, defaultFleet, deviceIdOption, fleetIdOption } from '../../options.ts';
 import { print } from '../../output.ts';
@@ -26,9 +26,7 @@ export function addConsoleCommand(program: Command): void {
         place.set('fleet', options.fleet ?? defaultFleet(command));
         place.set('device', deviceIdOption(device));
       } else if (options.fleet !== undefined) place.set('fleet', options.fleet);
-      const { code, expires_at } = await client.requestAs<ConsoleCodeDocument>('POST', '/console-codes', {
-        json: {},
-      });
+      const { code, expires_at } = await client.request('POST', pathTo('/console-codes', {}), { json: {} });
       const fragment = new URLSearchParams([['code', code], ...place]);
       const page = `${client.url}/console/`;
       const url = `${page}#${fragment}`;

@@ -1,11 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { CreatedTokenDocument, TokenDocument } from '../../../contract/access/token.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { type Scope, scopes } from '../../../core/scope.ts';
-import { pathOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
 import { clientCommand, type ListOptions, withListOptions } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
+
+const path = pathTo('/tokens', {});
 
 interface CreateOptions extends ConnectionOptions {
   name: string;
@@ -32,15 +33,13 @@ export function addTokenCommands(program: Command): void {
     .option('--expires <when>', 'expiry: a time, or a duration like 90d; default: never', moment('ahead'))
     .action(async ({ name, scopes, fleet, expires, ...options }: CreateOptions) => {
       const json = { name, scopes, fleet_id: fleet, expires_at: expires };
-      const token = await connect(options).requestAs<CreatedTokenDocument>('POST', '/tokens', {
-        json,
-      });
+      const token = await connect(options).request('POST', path, { json });
       print(options, token, fields(token));
     });
 
   withListOptions(clientCommand(group, 'list', 'list the API tokens and the sessions of the console')).action(
     async (options: ConnectionOptions & ListOptions) => {
-      const tokens = await connect(options).listAs<TokenDocument>('/tokens', options);
+      const tokens = await connect(options).list(path, options);
       const columns = [
         'token_id',
         'kind',
@@ -57,7 +56,7 @@ export function addTokenCommands(program: Command): void {
 
   clientCommand(group, 'revoke <token_id>', 'revoke an API token with its sessions, or a session').action(
     async (id: string, options: ConnectionOptions) => {
-      await connect(options).requestAs('DELETE', pathOf('tokens', id));
+      await connect(options).request('DELETE', pathTo('/tokens/{token_id}', { token_id: id }));
       print(options, { ok: true }, 'The token is revoked.');
     },
   );

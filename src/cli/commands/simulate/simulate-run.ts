@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ConsoleCodeDocument } from '../../../contract/access/login.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { tokenVariable } from '../../../core/config/client-variables.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { addressOf, OwnServers } from '../../../device/simulator/run/own-servers.ts';
@@ -114,7 +114,7 @@ async function consoleLink(target: SimulationTarget): Promise<string | undefined
   const [admin] = target.admins();
   if (admin === undefined) return undefined;
   try {
-    const { code } = await admin.requestAs<ConsoleCodeDocument>('POST', '/console-codes', { json: {} });
+    const { code } = await admin.request('POST', pathTo('/console-codes', {}), { json: {} });
     return `${admin.url}/console/#code=${code}`;
   } catch {
     // A token may not; the run goes on without.

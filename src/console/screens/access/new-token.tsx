@@ -7,8 +7,9 @@ import { ShownOnce } from '../../forms/shown-once.tsx';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
+import { tokensPath } from './token-resource.ts';
 
 const meanings: readonly (readonly [Scope, string])[] = [
   ['read', 'see devices, mail, records; fetch from consumers'],
@@ -25,7 +26,7 @@ export interface NewTokenProps {
 
 /** Makes an API token, whose text is shown this one time. */
 export function NewToken({ fleetId, onClose, onMade }: NewTokenProps) {
-  const [scopes, setScopes] = useState<readonly Scope[]>(['read']);
+  const [scopes, setScopes] = useState<Scope[]>(['read']);
   const [made, setMade] = useState<CreatedTokenDocument | undefined>();
   const { error, isBusy, submit } = useSubmit();
   const create = (event: SubmitEvent): void => {
@@ -37,7 +38,7 @@ export function NewToken({ fleetId, onClose, onMade }: NewTokenProps) {
       expires_at: expiryTime(text('expires')),
     };
     void submit(async () => {
-      setMade(await callAs<CreatedTokenDocument>('POST', '/tokens', { body }));
+      setMade(await call('POST', tokensPath, { body }));
       onMade();
     });
   };

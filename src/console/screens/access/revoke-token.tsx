@@ -1,7 +1,8 @@
 import type { TokenDocument } from '../../../contract/access/token.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 
 export interface RevokeTokenProps {
   token: TokenDocument;
@@ -15,7 +16,7 @@ export function RevokeToken({ token, onClose, onDone }: RevokeTokenProps) {
   return (
     <Confirm
       title={kind === 'session' ? 'End the session' : 'Revoke the token'}
-      work={() => callAs('DELETE', `/tokens/${token_id}`)}
+      work={() => call('DELETE', pathTo('/tokens/{token_id}', { token_id }))}
       onClose={onClose}
       onDone={onDone}
     >

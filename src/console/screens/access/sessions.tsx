@@ -11,7 +11,7 @@ import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { self } from '../../session/session.ts';
 import { RevokeToken } from './revoke-token.tsx';
-import { scopesText, useTokens } from './token-resource.ts';
+import { scopesText, tokensPath, useTokens } from './token-resource.ts';
 
 /** Who has the console open: each session with its parent, its last request and its end. */
 export function SessionList({ fleetId, tabs }: { fleetId: string; tabs: ComponentChildren }) {
@@ -54,7 +54,7 @@ export function SessionList({ fleetId, tabs }: { fleetId: string; tabs: Componen
           )}
         </Loaded>
       </div>
-      <Commands command={['token', 'list']} request={{ path: '/tokens' }} />
+      <Commands command={['token', 'list']} request={{ path: tokensPath }} />
       {ended && <RevokeToken token={ended} onClose={() => setEnded(undefined)} onDone={sessions.refresh} />}
     </>
   );

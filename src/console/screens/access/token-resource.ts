@@ -1,6 +1,6 @@
 import type { TokenDocument } from '../../../contract/access/token.ts';
-import type { ListDocument } from '../../../contract/document.ts';
-import { callAs } from '../../server/client.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
+import { call } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 
 /** Says what a token may do, in few words. */
@@ -8,6 +8,7 @@ export function scopesText(scopes: TokenDocument['scopes']): string {
   return scopes.includes('admin') ? 'everything' : scopes.join(', ');
 }
 
+export const tokensPath = pathTo('/tokens', {});
 const everySeconds = 10;
 const pageMax = 1_000;
 
@@ -29,6 +30,6 @@ async function readTokens(kind: TokenDocument['kind'], signal: AbortSignal): Pro
   return { items: items.reverse(), isCut: second.next !== null };
 }
 
-function readPage(after: string, signal: AbortSignal): Promise<ListDocument<TokenDocument>> {
-  return callAs('GET', '/tokens', { query: { after, limit: pageMax }, signal });
+function readPage(after: string, signal: AbortSignal) {
+  return call('GET', tokensPath, { query: { after, limit: pageMax }, signal });
 }

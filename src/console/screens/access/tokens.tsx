@@ -13,7 +13,7 @@ import { self } from '../../session/session.ts';
 import { AuditLinks } from './audit-links.tsx';
 import { NewToken } from './new-token.tsx';
 import { RevokeToken } from './revoke-token.tsx';
-import { scopesText, useTokens } from './token-resource.ts';
+import { scopesText, tokensPath, useTokens } from './token-resource.ts';
 
 /** The API tokens of the server: what each may do, when it was used last, when it ends. */
 export function TokenList({ fleetId, tabs }: { fleetId: string; tabs: ComponentChildren }) {
@@ -50,7 +50,7 @@ export function TokenList({ fleetId, tabs }: { fleetId: string; tabs: ComponentC
           }
         </Loaded>
       </div>
-      <Commands command={['token', 'list']} request={{ path: '/tokens' }} />
+      <Commands command={['token', 'list']} request={{ path: tokensPath }} />
       {isMaking && <NewToken fleetId={fleetId} onClose={() => setMaking(false)} onMade={tokens.refresh} />}
       {revoked && (
         <RevokeToken token={revoked} onClose={() => setRevoked(undefined)} onDone={tokens.refresh} />
