@@ -20,6 +20,7 @@ import { schemaHandlers } from '../admin-api/routes/schemas.ts';
 import { serverHandlers } from '../admin-api/server/about-server.ts';
 import type { RouteGroups } from '../admin-api/server/server.ts';
 import { topHandlers } from '../admin-api/server/top.ts';
+import { auditRoutes } from '../contract/access/audit.ts';
 import { consoleCodeRoutes } from '../contract/access/login.ts';
 import { tokenRoutes } from '../contract/access/token.ts';
 import { actionDeadLetterRoutes } from '../contract/action-run.ts';
@@ -35,7 +36,7 @@ import { addActionMetrics } from '../features/actions/metrics.ts';
 import { addActionRoutes } from '../features/actions/routes.ts';
 import { actionDeadLetterHandlers, addActionRunRoutes } from '../features/actions/run-routes.ts';
 import { addActionStateRoutes } from '../features/actions/state-routes.ts';
-import { addAuditRoutes } from '../features/audit/routes.ts';
+import { auditHandlers } from '../features/audit/routes.ts';
 import { addBackupMetrics } from '../features/backups/metrics.ts';
 import { backupHandlers } from '../features/backups/routes.ts';
 import { addBroadcastMetrics } from '../features/broadcasts/metrics.ts';
@@ -79,7 +80,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app, { open }) => addRoutes(app, tokenRoutes, tokenHandlers(parts, open)),
       (app) => config.console && addRoutes(app, consoleCodeRoutes, consoleCodeHandlers(parts)),
       (app) => addClaimTokenRoutes(app, parts),
-      (app, { exports }) => addAuditRoutes(app, parts, exports),
+      (app, { exports }) => addRoutes(app, auditRoutes, auditHandlers(parts, exports)),
       (app) => addActionRoutes(app, parts),
       (app) => addActionRunRoutes(app, parts),
       (app) => addRoutes(app, actionDeadLetterRoutes, actionDeadLetterHandlers(parts)),

@@ -1,3 +1,4 @@
+import type { auditRoutes } from '../access/audit.ts';
 import type { consoleCodeRoutes } from '../access/login.ts';
 import type { tokenRoutes } from '../access/token.ts';
 import type { actionDeadLetterRoutes } from '../action-run.ts';
@@ -11,6 +12,7 @@ import type { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../serve
 
 /** Every route of the admin API that a token may ask for, by method and path. */
 export type AdminRoutes = typeof actionDeadLetterRoutes &
+  typeof auditRoutes &
   typeof backupRoutes &
   typeof broadcastRoutes &
   typeof consoleCodeRoutes &

@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { type Command, Option } from 'commander';
-import type { AuditEntryDocument } from '../../../contract/access/audit.ts';
+import type { AuditEntryDocument, AuditFilter } from '../../../contract/access/audit.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
@@ -14,7 +15,7 @@ interface FilterOptions extends ConnectionOptions {
   fleet?: string;
   by?: string;
   about?: string;
-  book?: string;
+  book?: NonNullable<AuditFilter['book']>;
   since?: string;
   until?: string;
 }
@@ -39,9 +40,8 @@ function withFilter(command: Command): Command {
     .option('--until <when>', 'before this time, likewise', moment('back'));
 }
 
-function filterOf({ fleet, by, about, book, since, until }: FilterOptions): Record<string, string> {
-  const filter = Object.entries({ fleet, token: by, about, book, from: since, to: until });
-  return Object.fromEntries(filter.filter((one): one is [string, string] => one[1] !== undefined));
+function filterOf({ fleet, by, about, book, since, until }: FilterOptions) {
+  return { fleet, token: by, about, book, from: since, to: until };
 }
 
 /** Repeats the times in absolute form: a duration means another time with each command, and a cursor needs the same. */
@@ -72,8 +72,8 @@ function rowOf({ time, by, method, route, about, status, error }: AuditEntryDocu
 }
 
 async function exportEntries({ out, ...options }: FilterOptions & { out?: string }): Promise<void> {
-  const query = new URLSearchParams(filterOf(options));
-  const response = await connect(options).open('GET', `/audit:export?${query}`);
+  const query = filterOf(options);
+  const response = await connect(options).open('GET', pathTo('/audit:export', {}), { query });
   const body = Readable.fromWeb(response.body as ReadableStream);
   try {
     if (out === undefined || out === '-') {
@@ -97,7 +97,7 @@ export function addAuditCommands(program: Command): void {
   withListOptions(
     withFilter(clientCommand(group, 'list', 'list changes and refused requests, newest first')),
   ).action(async (options: FilterOptions & ListOptions) => {
-    const list = await connect(options).listAs<AuditEntryDocument>('/audit', options, filterOf(options));
+    const list = await connect(options).list(pathTo('/audit', {}), options, filterOf(options));
     const columns = ['time', 'by', 'what', 'about', 'status', 'refusal'] as const;
     const rows = { items: list.items.map(rowOf), next: list.next && `${list.next}${times(options)}` };
     print(options, list, listText(rows, columns, 'There are no such entries.'));

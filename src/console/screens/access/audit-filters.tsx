@@ -1,6 +1,6 @@
 import { addressFilter, FilterSelect, FilterText } from '../../lists/filters.tsx';
 
-const books = [
+export const books = [
   ['', 'all books'],
   ['change', 'changes'],
   ['traffic', 'mail and claims'],

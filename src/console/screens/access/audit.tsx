@@ -1,40 +1,38 @@
 import type { ComponentChildren } from 'preact';
-import type { AuditEntryDocument } from '../../../contract/access/audit.ts';
-import type { ListDocument } from '../../../contract/document.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame.tsx';
 import { byAge, Pages } from '../../lists/pages.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { search } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
-import { AuditFilters } from './audit-filters.tsx';
+import { AuditFilters, books } from './audit-filters.tsx';
 import { AuditTable } from './audit-table.tsx';
 
+const path = pathTo('/audit', {});
 const pageEntries = 100;
 
 /** Reads the filter from the address, as the API and the CLI take it. */
-function filterOf(parameters: URLSearchParams): { query: Record<string, string>; flags: string[] } {
-  const query: Record<string, string> = {};
-  const flags: string[] = [];
-  for (const [name, flag] of [
-    ['fleet', '--fleet'],
-    ['book', '--book'],
-    ['token', '--by'],
-    ['about', '--about'],
-  ] as const) {
-    const value = parameters.get(name) ?? '';
-    if (value === '') continue;
-    query[name] = value;
-    flags.push(flag, value);
-  }
-  const since = parameters.get('since') ?? '';
-  const spanMs = parseSpan(since);
-  if (spanMs === undefined) return { query, flags };
-  query.from = new Date(serverNow() - spanMs).toISOString();
-  return { query, flags: [...flags, '--since', since] };
+function filterOf(parameters: URLSearchParams) {
+  const textOf = (name: string): string | undefined => parameters.get(name) || undefined;
+  const fleet = textOf('fleet');
+  const book = books.find(([name]) => name === parameters.get('book'))?.[0] || undefined;
+  const token = textOf('token');
+  const about = textOf('about');
+  const since = textOf('since');
+  const spanMs = parseSpan(since ?? '');
+  const from = spanMs === undefined ? undefined : new Date(serverNow() - spanMs).toISOString();
+  const flags = Object.entries({
+    '--fleet': fleet,
+    '--book': book,
+    '--by': token,
+    '--about': about,
+    '--since': from && since,
+  }).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
+  return { query: { fleet, book, token, about, from }, flags };
 }
 
 /** Who changed what, newest first. The address is the filter: every object links here with its own. */
@@ -43,10 +41,7 @@ export function AuditScreen({ fleetId, tabs }: { fleetId: string; tabs: Componen
   const after = search.value.get('after') ?? undefined;
   const { query, flags } = filterOf(search.value);
   const list = useResource(`audit?${text}`, (signal) =>
-    callAs<ListDocument<AuditEntryDocument>>('GET', '/audit', {
-      query: { ...query, after, limit: pageEntries },
-      signal,
-    }),
+    call('GET', path, { query: { ...query, after, limit: pageEntries }, signal }),
   );
   useKeys({ r: list.refresh });
   return (
@@ -78,10 +73,7 @@ export function AuditScreen({ fleetId, tabs }: { fleetId: string; tabs: Componen
           )}
         </Loaded>
       </div>
-      <Commands
-        command={['audit', 'list', ...flags]}
-        request={{ path: '/audit', query: { ...query, after } }}
-      />
+      <Commands command={['audit', 'list', ...flags]} request={{ path, query: { ...query, after } }} />
     </>
   );
 }
