@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { tagsMax } from '../core/bounds.ts';
 import { deviceSecretPattern } from '../core/identity.ts';
+import { deviceLockoutDocument } from './access/lockout.ts';
 import {
   closedObject,
   closedPartial,
@@ -48,12 +49,6 @@ export const deviceDocument = Type.Object({
   }),
 });
 export type DeviceDocument = Static<typeof deviceDocument>;
-
-/** A lockout from a device, whose page lists it. */
-export const deviceLockoutDocument = Type.Object({
-  address: Type.String({ description: 'An IPv4 address, or the /64 of an IPv6 one.' }),
-  until: time,
-});
 
 /** A device with what only its own page reads. */
 const shownDeviceDocument = Type.Interface([deviceDocument], {
@@ -213,25 +208,3 @@ export interface ImportedLine {
   error?: string;
   msg?: string;
 }
-
-export const lockoutDocument = Type.Interface([deviceLockoutDocument], {
-  fleet_id: nullable('string', { description: 'Null: claim tokens of any fleet.' }),
-  device_id: nullable('string', { description: 'Null: from claiming, with wrong tokens.' }),
-});
-export type LockoutDocument = Static<typeof lockoutDocument>;
-
-/** All parameters must match. */
-export const lockoutFilter = {
-  fleet_id: Type.Optional(fleetId),
-  device_id: Type.Optional(deviceId),
-  address: Type.Optional(
-    Type.String({ maxLength: 64, description: 'An IP address, or the /64 of an IPv6 one.' }),
-  ),
-};
-export const lockoutSelection = Type.Object({
-  ...lockoutFilter,
-  all: Type.Optional(Type.Literal('true', { description: 'Every lockout, with no filter.' })),
-});
-
-export const liftedDocument = Type.Object({ lifted: Type.Integer() });
-export type LiftedDocument = Static<typeof liftedDocument>;

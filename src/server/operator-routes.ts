@@ -12,7 +12,7 @@ import { addDeadLetterRoutes } from '../admin-api/routes/dead-letters.ts';
 import { deviceHandlers } from '../admin-api/routes/devices.ts';
 import { fleetHandlers } from '../admin-api/routes/fleets.ts';
 import { holdHandlers } from '../admin-api/routes/hold.ts';
-import { addLockoutRoutes } from '../admin-api/routes/lockouts.ts';
+import { lockoutHandlers } from '../admin-api/routes/lockouts.ts';
 import { addMailRoutes } from '../admin-api/routes/mail.ts';
 import { addReceiptRoutes } from '../admin-api/routes/receipts.ts';
 import { schemaCheckHandlers } from '../admin-api/routes/schema-check.ts';
@@ -21,6 +21,7 @@ import { serverHandlers } from '../admin-api/server/about-server.ts';
 import type { RouteGroups } from '../admin-api/server/server.ts';
 import { topHandlers } from '../admin-api/server/top.ts';
 import { auditRoutes } from '../contract/access/audit.ts';
+import { lockoutRoutes } from '../contract/access/lockout.ts';
 import { consoleCodeRoutes } from '../contract/access/login.ts';
 import { tokenRoutes } from '../contract/access/token.ts';
 import { actionDeadLetterRoutes } from '../contract/action-run.ts';
@@ -69,7 +70,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app) => addAttentionRoute(app, { ...parts, sources }, counts),
       (app) => addRefusalRoute(app, parts),
       (app) => addDiagnosisRoute(app, parts),
-      (app) => addLockoutRoutes(app, parts),
+      (app) => addRoutes(app, lockoutRoutes, lockoutHandlers(parts)),
       (app, { exports }) => addExportRoute(app, parts, exports),
       (app) => addReceiptRoutes(app, parts),
       (app) => addDeadLetterRoutes(app, parts),

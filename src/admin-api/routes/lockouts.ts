@@ -1,27 +1,14 @@
-import { type Static, Type } from 'typebox';
-import {
-  type LockoutDocument,
-  liftedDocument,
-  lockoutDocument,
-  lockoutFilter,
-  lockoutSelection,
-} from '../../contract/device.ts';
-import { errorAnswers, listOf, pageLimit } from '../../contract/document.ts';
+import type { LockoutDocument, LockoutSelection, lockoutRoutes } from '../../contract/access/lockout.ts';
 import { clientAddressText, parseClientAddress } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Lockout, LockoutFilter, LockoutList } from '../../domain/devices/lockout.ts';
-import type { AdminApp, Handler } from '../request/context.ts';
-import { routesOf } from '../request/route.ts';
+import type { Handlers } from '../request/routes.ts';
 import type { Principal } from '../request/scope.ts';
 import { timeTextOf } from '../request/times.ts';
 
-interface Needs {
-  lockouts: LockoutList;
-}
-
 /** @throws ApiError bad_request for what is no address; forbidden for another fleet than the token's. */
 function filterOf(
-  { fleet_id, device_id: deviceId, address }: Omit<Static<typeof lockoutSelection>, 'all'>,
+  { fleet_id, device_id: deviceId, address }: Omit<LockoutSelection, 'all'>,
   principal: Principal | null,
 ): LockoutFilter {
   const fleetId = principal?.fleetId ?? fleet_id;
@@ -48,49 +35,22 @@ function describe({ fleetId, deviceId, address, untilMs }: Lockout): LockoutDocu
   };
 }
 
-const listing = {
-  summary: 'List lockouts of this node',
-  description:
-    'Addresses that are answered 429 for a device, or for claims, after too many wrong credentials. In no particular order.',
-  querystring: Type.Object({
-    ...lockoutFilter,
-    after: Type.String({ default: '', pattern: '^\\d{0,6}$' }),
-    limit: pageLimit,
-  }),
-  response: { 200: listOf(lockoutDocument), ...errorAnswers },
-};
-
-const listLockouts =
-  ({ lockouts }: Needs): Handler<typeof listing> =>
-  async ({ query: { after, limit, ...wanted }, principal }) => {
-    const { items, next } = lockouts.list(filterOf(wanted, principal), after, limit);
-    return { items: items.map(describe), next };
+/** Handles `/lockouts`. */
+export function lockoutHandlers({ lockouts }: { lockouts: LockoutList }): Handlers<typeof lockoutRoutes> {
+  return {
+    'GET /lockouts': async ({ query: { after, limit, ...wanted }, principal }) => {
+      const { items, next } = lockouts.list(filterOf(wanted, principal), after, limit);
+      return { items: items.map(describe), next };
+    },
+    'DELETE /lockouts': async ({ query: { all, ...wanted }, principal, audited }) => {
+      const filter = filterOf(wanted, principal);
+      if (Object.keys(filter).length === 0 && all === undefined)
+        throw new ApiError('bad_request', { msg: 'Give fleet_id, device_id or address, or all=true.' });
+      if (Object.keys(wanted).length > 0 && all !== undefined)
+        throw new ApiError('bad_request', { msg: 'Give all=true, or a filter, but not both.' });
+      const lifted = lockouts.lift(filter);
+      Object.assign(audited.about, wanted, { lifted });
+      return { lifted };
+    },
   };
-
-const lifting = {
-  summary: 'Lift lockouts of this node',
-  description:
-    'Ends the lockouts that match, at once, and forgets the failures that led to them. A token for one fleet lifts only those of its fleet.',
-  querystring: lockoutSelection,
-  response: { 200: liftedDocument, ...errorAnswers },
-};
-
-const liftLockouts =
-  ({ lockouts }: Needs): Handler<typeof lifting> =>
-  async ({ query: { all, ...wanted }, principal, audited }) => {
-    const filter = filterOf(wanted, principal);
-    if (Object.keys(filter).length === 0 && all === undefined)
-      throw new ApiError('bad_request', { msg: 'Give fleet_id, device_id or address, or all=true.' });
-    if (Object.keys(wanted).length > 0 && all !== undefined)
-      throw new ApiError('bad_request', { msg: 'Give all=true, or a filter, but not both.' });
-    const lifted = lockouts.lift(filter);
-    Object.assign(audited.about, wanted, { lifted });
-    return { lifted };
-  };
-
-/** Adds `/lockouts`: what locks devices out of this node, and lifting it. */
-export function addLockoutRoutes(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  route('GET', '/lockouts', 'read', listing, listLockouts(context), { narrowsToFleet: true });
-  route('DELETE', '/lockouts', 'provision', lifting, liftLockouts(context), { narrowsToFleet: true });
 }

@@ -1,4 +1,5 @@
 import type { auditRoutes } from '../access/audit.ts';
+import type { lockoutRoutes } from '../access/lockout.ts';
 import type { consoleCodeRoutes } from '../access/login.ts';
 import type { tokenRoutes } from '../access/token.ts';
 import type { actionDeadLetterRoutes } from '../action-run.ts';
@@ -21,6 +22,7 @@ export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof fleetRoutes &
   typeof forwarderRoutes &
   typeof holdRoutes &
+  typeof lockoutRoutes &
   typeof schemaCheckRoutes &
   typeof schemaRoutes &
   typeof serverRoutes &

@@ -1,10 +1,11 @@
 import { type Command, Option } from 'commander';
-import type { LiftedDocument, LockoutDocument } from '../../../contract/device.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { queryOf } from '../../admin-client.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand, type ListOptions, withListOptions } from '../../options.ts';
 import { listText, print } from '../../output.ts';
+
+const path = pathTo('/lockouts', {});
 
 interface FilterOptions extends ConnectionOptions {
   fleet?: string;
@@ -19,12 +20,8 @@ function withFilter(command: Command): Command {
     .option('--address <ip>', 'only of this address');
 }
 
-function filterOf({ fleet, device, address }: FilterOptions): Record<string, string> {
-  return {
-    ...(fleet !== undefined && { fleet_id: fleet }),
-    ...(device !== undefined && { device_id: device }),
-    ...(address !== undefined && { address }),
-  };
+function filterOf({ fleet: fleet_id, device: device_id, address }: FilterOptions) {
+  return { fleet_id, device_id, address };
 }
 
 /** `lockout list|lift`. */
@@ -35,7 +32,7 @@ export function addLockoutCommands(program: Command): void {
 
   withListOptions(withFilter(clientCommand(group, 'list', 'list the lockouts of this node'))).action(
     async (options: FilterOptions & ListOptions) => {
-      const list = await connect(options).listAs<LockoutDocument>('/lockouts', options, filterOf(options));
+      const list = await connect(options).list(path, options, filterOf(options));
       const columns = ['fleet_id', 'device_id', 'address', 'until'] as const;
       print(options, list, listText(list, columns, 'Nobody is locked out.'));
     },
@@ -44,9 +41,10 @@ export function addLockoutCommands(program: Command): void {
   withFilter(clientCommand(group, 'lift', 'lift lockouts of this node, at once'))
     .addOption(new Option('--all', 'every lockout').conflicts(['fleet', 'device', 'address']))
     .action(async (options: FilterOptions & { all?: boolean }) => {
-      const query = queryOf({ ...filterOf(options), ...(options.all && { all: 'true' }) });
-      if (query.size === 0) throw new OperatorError('Give --fleet, --device or --address, or --all.');
-      const lifted = await connect(options).requestAs<LiftedDocument>('DELETE', `/lockouts?${query}`);
+      const query = { ...filterOf(options), all: options.all ? ('true' as const) : undefined };
+      if (Object.values(query).every((value) => value === undefined))
+        throw new OperatorError('Give --fleet, --device or --address, or --all.');
+      const lifted = await connect(options).request('DELETE', path, { query });
       print(options, lifted, `Lockouts lifted: ${lifted.lifted}.`);
     });
 }
