@@ -2,10 +2,10 @@ import { tokenHandlers } from '../admin-api/auth/tokens.ts';
 import { consoleCodeHandlers } from '../admin-api/console/login-routes.ts';
 import { addExportRoute } from '../admin-api/import-export/device-export.ts';
 import { addImportRoute } from '../admin-api/import-export/import.ts';
-import { addAttentionRoute } from '../admin-api/insight/attention.ts';
+import { attentionHandlers } from '../admin-api/insight/attention.ts';
 import { DeviceCounts } from '../admin-api/insight/device-counts.ts';
-import { addDiagnosisRoute } from '../admin-api/insight/diagnosis.ts';
-import { addRefusalRoute } from '../admin-api/insight/refusals.ts';
+import { diagnosisHandlers } from '../admin-api/insight/diagnosis.ts';
+import { refusalHandlers } from '../admin-api/insight/refusals.ts';
 import type { MetricSet } from '../admin-api/request/metric-set.ts';
 import { addRoutes } from '../admin-api/request/routes.ts';
 import { addDeadLetterRoutes } from '../admin-api/routes/dead-letters.ts';
@@ -30,6 +30,9 @@ import { consumerRoutes } from '../contract/consumer.ts';
 import { deviceRoutes } from '../contract/device.ts';
 import { fleetRoutes } from '../contract/fleet.ts';
 import { forwarderRoutes } from '../contract/forwarder.ts';
+import { attentionRoutes } from '../contract/insight/attention.ts';
+import { diagnosisRoutes } from '../contract/insight/diagnosis.ts';
+import { refusalRoutes } from '../contract/insight/refusal.ts';
 import { schemaCheckRoutes, schemaRoutes } from '../contract/schema.ts';
 import { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../contract/server.ts';
 import { attentionToActions } from '../features/actions/attention.ts';
@@ -67,9 +70,9 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
     documents: [
       (app) => addRoutes(app, fleetRoutes, fleetHandlers(parts, counts)),
       (app) => addRoutes(app, deviceRoutes, deviceHandlers(parts)),
-      (app) => addAttentionRoute(app, { ...parts, sources }, counts),
-      (app) => addRefusalRoute(app, parts),
-      (app) => addDiagnosisRoute(app, parts),
+      (app) => addRoutes(app, attentionRoutes, attentionHandlers({ ...parts, sources }, counts)),
+      (app) => addRoutes(app, refusalRoutes, refusalHandlers(parts)),
+      (app) => addRoutes(app, diagnosisRoutes, diagnosisHandlers(parts)),
       (app) => addRoutes(app, lockoutRoutes, lockoutHandlers(parts)),
       (app, { exports }) => addExportRoute(app, parts, exports),
       (app) => addReceiptRoutes(app, parts),

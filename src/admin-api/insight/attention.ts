@@ -1,18 +1,17 @@
-import { errorAnswers, fleetPath } from '../../contract/document.ts';
-import { type AttentionItem, attentionDocument, attentionItem } from '../../contract/insight/attention.ts';
+import { type AttentionItem, attentionItem, type attentionRoutes } from '../../contract/insight/attention.ts';
 import type { NotReady } from '../../core/telemetry/readiness.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { AttentionSource } from '../request/attention-source.ts';
-import type { AdminApp, AllShards, Handler } from '../request/context.ts';
-import { routesOf } from '../request/route.ts';
+import type { AllShards } from '../request/context.ts';
+import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import type { Turn } from '../request/turn.ts';
 import { listDeadLetters } from '../routes/dead-letter-list.ts';
 import type { DeviceCounts } from './device-counts.ts';
 import { attentionToMailboxes } from './stuck.ts';
 
-interface Needs {
+interface Parts {
   config: AdminApiConfig;
   notReady(): readonly NotReady[];
   registry: Registry;
@@ -29,7 +28,7 @@ const countMsMax = 200;
 
 /** Counts the dead letters of the last day, up to the bounds. */
 async function countLetters(
-  { shards }: Needs,
+  { shards }: Parts,
   fleetId: string,
   nowMs: number,
   turn: Turn,
@@ -54,36 +53,26 @@ function ofLetters({ count, isAll }: { count: number; isAll: boolean }): Attenti
   return [attentionItem('dead_letters', sentence, { count })];
 }
 
-const showing = {
-  summary: 'List what needs attention in a fleet',
-  description:
-    'Reasons why the server is not ready, mailboxes that have had the same mail at their head for longer than `stuckSeconds` (up to three by name, else their number and the longest), devices among the eight that wait longest that fetch their head again and again without an answer, dead letters of the last 24 hours, and actions, forwarders and consumers that are held, behind, or have lost records. From numbers that are already there: it is cheap to ask every few seconds.',
-  params: fleetPath,
-  response: { 200: attentionDocument, ...errorAnswers },
-};
-
-const showAttention =
-  (context: Needs, counts: DeviceCounts): Handler<typeof showing> =>
-  async ({ params, turn }) => {
-    const { config, notReady, registry, shards, sources } = context;
-    const { fleetId } = registry.fleet(params.fleet_id).fleet;
-    const { stuckSeconds } = config.settings.current;
-    const nowMs = Date.now();
-    const [mailboxes, letters, ...ofSources] = await Promise.all([
-      attentionToMailboxes(shards, counts, { fleetId, stuckSeconds, nowMs }, turn),
-      countLetters(context, fleetId, nowMs, turn),
-      ...sources.map((attentionTo) => attentionTo(fleetId)),
-    ]);
-    const items: AttentionItem[] = [
-      ...notReady().map(({ msg }) => attentionItem('server', msg)),
-      ...mailboxes,
-      ...ofLetters(letters),
-      ...ofSources.flat(),
-    ];
-    return { time: timeTextOf(nowMs), stuck_seconds: stuckSeconds, items };
+/** Handles `/fleets/{fleet_id}/attention`. */
+export function attentionHandlers(parts: Parts, counts: DeviceCounts): Handlers<typeof attentionRoutes> {
+  const { config, notReady, registry, shards, sources } = parts;
+  return {
+    'GET /fleets/{fleet_id}/attention': async ({ params, turn }) => {
+      const { fleetId } = registry.fleet(params.fleet_id).fleet;
+      const { stuckSeconds } = config.settings.current;
+      const nowMs = Date.now();
+      const [mailboxes, letters, ...ofSources] = await Promise.all([
+        attentionToMailboxes(shards, counts, { fleetId, stuckSeconds, nowMs }, turn),
+        countLetters(parts, fleetId, nowMs, turn),
+        ...sources.map((attentionTo) => attentionTo(fleetId)),
+      ]);
+      const items: AttentionItem[] = [
+        ...notReady().map(({ msg }) => attentionItem('server', msg)),
+        ...mailboxes,
+        ...ofLetters(letters),
+        ...ofSources.flat(),
+      ];
+      return { time: timeTextOf(nowMs), stuck_seconds: stuckSeconds, items };
+    },
   };
-
-/** Adds `/fleets/{fleet_id}/attention`. */
-export function addAttentionRoute(app: AdminApp, context: Needs, counts: DeviceCounts): void {
-  routesOf(app)('GET', '/fleets/:fleet_id/attention', 'read', showing, showAttention(context, counts));
 }

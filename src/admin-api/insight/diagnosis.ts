@@ -1,5 +1,4 @@
-import { devicePath, errorAnswers } from '../../contract/document.ts';
-import { diagnosisDocument } from '../../contract/insight/diagnosis.ts';
+import type { diagnosisRoutes } from '../../contract/insight/diagnosis.ts';
 import { addressText, clientAddressText } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
@@ -8,11 +7,11 @@ import { type DiagnosisInput, diagnose } from '../../domain/devices/diagnosis.ts
 import type { LockoutList } from '../../domain/devices/lockout.ts';
 import type { RefusalLog } from '../../domain/devices/refusals.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
+import { type AllShards, deviceOfRequest } from '../request/context.ts';
 import { describeDevices } from '../request/device-state.ts';
-import { routesOf } from '../request/route.ts';
+import type { Handlers } from '../request/routes.ts';
 
-interface Needs {
+interface Parts {
   config: AdminApiConfig;
   lockouts: LockoutList;
   refusals: RefusalLog;
@@ -25,17 +24,14 @@ const mailsMax = 20;
 const lockoutsMax = 20;
 
 /** Reads all that a diagnosis follows from. @throws ApiError device_not_found. */
-async function inputOf(
-  context: Needs,
-  path: { fleet_id: string; device_id: string },
-): Promise<DiagnosisInput> {
-  const { config, lockouts, refusals, registry, shards } = context;
-  const device = deviceOfRequest(context, path);
+async function inputOf(parts: Parts, path: { fleet_id: string; device_id: string }): Promise<DiagnosisInput> {
+  const { config, lockouts, refusals, registry, shards } = parts;
+  const device = deviceOfRequest(parts, path);
   const { fleet } = registry.fleet(path.fleet_id);
   const shard = shards.of(device);
   const status = await shard.devices.get(device);
   if (status === undefined) throw new ApiError('device_not_found');
-  const [document] = await describeDevices(context, fleet, [status]);
+  const [document] = await describeDevices(parts, fleet, [status]);
   const mails = await shard.mail.list(device, '', mailsMax);
   const delayed = await shard.mail.listDelayed(device, '', 1);
   const { fleetId } = fleet;
@@ -59,30 +55,14 @@ async function inputOf(
   };
 }
 
-const showing = {
-  summary: 'Say why a device is stuck',
-  description:
-    'In one sentence, from its state, its mailbox, and what this node has refused to it lately; `ok` if nothing is wrong.',
-  params: devicePath,
-  response: { 200: diagnosisDocument, ...errorAnswers },
-};
-
-const showDiagnosis =
-  (context: Needs): Handler<typeof showing> =>
-  async ({ params }) => {
-    const findings = diagnose(await inputOf(context, params));
-    const [first] = findings;
-    if (first === undefined) throw new Error('a diagnosis has a sentence');
-    return { ...first, findings };
+/** Handles `…/devices/{device_id}/diagnosis`. */
+export function diagnosisHandlers(parts: Parts): Handlers<typeof diagnosisRoutes> {
+  return {
+    'GET /fleets/{fleet_id}/devices/{device_id}/diagnosis': async ({ params }) => {
+      const findings = diagnose(await inputOf(parts, params));
+      const [first] = findings;
+      if (first === undefined) throw new Error('a diagnosis has a sentence');
+      return { ...first, findings };
+    },
   };
-
-/** Adds `…/devices/{device_id}/diagnosis`. */
-export function addDiagnosisRoute(app: AdminApp, context: Needs): void {
-  routesOf(app)(
-    'GET',
-    '/fleets/:fleet_id/devices/:device_id/diagnosis',
-    'read',
-    showing,
-    showDiagnosis(context),
-  );
 }

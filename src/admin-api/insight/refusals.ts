@@ -1,13 +1,12 @@
-import { devicePath, errorAnswers } from '../../contract/document.ts';
-import { type RefusalDocument, refusalsDocument } from '../../contract/insight/refusal.ts';
+import type { RefusalDocument, refusalRoutes } from '../../contract/insight/refusal.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Refusal, RefusalLog } from '../../domain/devices/refusals.ts';
-import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
-import { routesOf } from '../request/route.ts';
+import { type AllShards, deviceOfRequest } from '../request/context.ts';
+import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 
-interface Needs {
+interface Parts {
   refusals: RefusalLog;
   registry: Registry;
   shards: AllShards;
@@ -40,30 +39,14 @@ function describe({
   };
 }
 
-const listing = {
-  summary: 'List the last refused requests of a device',
-  description:
-    'What this node has refused to the device since it started, and of mail to it, last one first. Equal refusals are counted; each thread keeps up to 16 different ones of a device, for the 4,096 devices refused last.',
-  params: devicePath,
-  response: { 200: refusalsDocument, ...errorAnswers },
-};
-
-const listRefusals =
-  (context: Needs): Handler<typeof listing> =>
-  async ({ params }) => {
-    const device = deviceOfRequest(context, params);
-    const found = await context.shards.of(device).devices.credentials(device);
-    if (found === undefined) throw new ApiError('device_not_found');
-    return { items: (await context.refusals.of(device)).map(describe) };
+/** Handles `…/devices/{device_id}/refusals`. */
+export function refusalHandlers(parts: Parts): Handlers<typeof refusalRoutes> {
+  return {
+    'GET /fleets/{fleet_id}/devices/{device_id}/refusals': async ({ params }) => {
+      const device = deviceOfRequest(parts, params);
+      const found = await parts.shards.of(device).devices.credentials(device);
+      if (found === undefined) throw new ApiError('device_not_found');
+      return { items: (await parts.refusals.of(device)).map(describe) };
+    },
   };
-
-/** Adds `…/devices/{device_id}/refusals`. */
-export function addRefusalRoute(app: AdminApp, context: Needs): void {
-  routesOf(app)(
-    'GET',
-    '/fleets/:fleet_id/devices/:device_id/refusals',
-    'read',
-    listing,
-    listRefusals(context),
-  );
 }

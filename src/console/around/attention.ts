@@ -1,9 +1,9 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { AttentionDocument } from '../../contract/insight/attention.ts';
+import { pathTo } from '../../contract/routes/path.ts';
 import { path } from '../page/router.ts';
-import { callAs } from '../server/client.ts';
-import { type Resource, useResource } from '../server/resource.ts';
+import { type Resource, useDocument } from '../server/resource.ts';
 
 /** Interval on the screen that lists it; other screens only show one number of it, in the navigation. */
 const listedEverySeconds = 5;
@@ -14,11 +14,9 @@ export const AttentionContext = createContext<Resource<AttentionDocument> | unde
 
 /** Reads it, for what is around every screen. */
 export function useAttention(fleetId: string): Resource<AttentionDocument> {
-  const address = `/fleets/${fleetId}/attention`;
   const isListed = path.value[1] === undefined;
-  return useResource(
-    address,
-    (signal) => callAs<AttentionDocument>('GET', address, { signal }),
+  return useDocument(
+    pathTo('/fleets/{fleet_id}/attention', { fleet_id: fleetId }),
     isListed ? listedEverySeconds : elsewhereEverySeconds,
   );
 }

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { nullable, wordOf } from '../document.ts';
+import { declareRoutes } from '../routes/route.ts';
 
 const kind = wordOf([
   'server',
@@ -37,7 +38,7 @@ export function attentionItem(
 }
 
 /** Items that an operator of a fleet should look at. */
-export const attentionDocument = Type.Object({
+const attentionDocument = Type.Object({
   time: Type.String(),
   stuck_seconds: Type.Integer({
     description: 'How long a mailbox may have the same mail at its head before it counts as stuck.',
@@ -45,3 +46,14 @@ export const attentionDocument = Type.Object({
   items: Type.Array(itemDocument, { description: 'Empty if nothing needs attention.' }),
 });
 export type AttentionDocument = Static<typeof attentionDocument>;
+
+/** `/fleets/{fleet_id}/attention`. */
+export const attentionRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/attention': {
+    scope: 'read',
+    summary: 'List what needs attention in a fleet',
+    description:
+      'Reasons why the server is not ready, mailboxes that have had the same mail at their head for longer than `stuckSeconds` (up to three by name, else their number and the longest), devices among the eight that wait longest that fetch their head again and again without an answer, dead letters of the last 24 hours, and actions, forwarders and consumers that are held, behind, or have lost records. From numbers that are already there: it is cheap to ask every few seconds.',
+    answers: { 200: attentionDocument },
+  },
+});

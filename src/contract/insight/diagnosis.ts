@@ -1,5 +1,6 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { wordOf } from '../document.ts';
+import { declareRoutes } from '../routes/route.ts';
 
 const kind = wordOf([
   'disabled',
@@ -20,9 +21,19 @@ const kind = wordOf([
 const findingDocument = Type.Object({ kind, sentence: Type.String() });
 
 /** Why a device is stuck. */
-export const diagnosisDocument = Type.Interface([findingDocument], {
+const diagnosisDocument = Type.Interface([findingDocument], {
   findings: Type.Array(findingDocument, {
     description: 'All that was found, what explains most first; kind and sentence are of the first.',
   }),
 });
-export type DiagnosisDocument = Static<typeof diagnosisDocument>;
+
+/** `…/devices/{device_id}/diagnosis`. */
+export const diagnosisRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/devices/{device_id}/diagnosis': {
+    scope: 'read',
+    summary: 'Say why a device is stuck',
+    description:
+      'In one sentence, from its state, its mailbox, and what this node has refused to it lately; `ok` if nothing is wrong.',
+    answers: { 200: diagnosisDocument },
+  },
+});

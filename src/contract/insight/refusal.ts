@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { nullable, time } from '../document.ts';
+import { declareRoutes } from '../routes/route.ts';
 
 /** Equal refused requests of one device. */
-export const refusalDocument = Type.Object({
+const refusalDocument = Type.Object({
   route: Type.String({ description: 'Method and path, with the name of what is in it as a parameter.' }),
   name: nullable('string', { description: 'The schema or the mail that the path names.' }),
   error: Type.String({ description: 'Code of the error.' }),
@@ -20,5 +21,13 @@ export const refusalDocument = Type.Object({
 });
 export type RefusalDocument = Static<typeof refusalDocument>;
 
-export const refusalsDocument = Type.Object({ items: Type.Array(refusalDocument) });
-export type RefusalsDocument = Static<typeof refusalsDocument>;
+/** `…/devices/{device_id}/refusals`. */
+export const refusalRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/devices/{device_id}/refusals': {
+    scope: 'read',
+    summary: 'List the last refused requests of a device',
+    description:
+      'What this node has refused to the device since it started, and of mail to it, last one first. Equal refusals are counted; each thread keeps up to 16 different ones of a device, for the 4,096 devices refused last.',
+    answers: { 200: Type.Object({ items: Type.Array(refusalDocument) }) },
+  },
+});

@@ -8,21 +8,27 @@ import type { consumerRoutes } from '../consumer.ts';
 import type { deviceRoutes } from '../device.ts';
 import type { fleetRoutes } from '../fleet.ts';
 import type { forwarderRoutes } from '../forwarder.ts';
+import type { attentionRoutes } from '../insight/attention.ts';
+import type { diagnosisRoutes } from '../insight/diagnosis.ts';
+import type { refusalRoutes } from '../insight/refusal.ts';
 import type { schemaCheckRoutes, schemaRoutes } from '../schema.ts';
 import type { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../server.ts';
 
 /** Every route of the admin API that a token may ask for, by method and path. */
 export type AdminRoutes = typeof actionDeadLetterRoutes &
+  typeof attentionRoutes &
   typeof auditRoutes &
   typeof backupRoutes &
   typeof broadcastRoutes &
   typeof consoleCodeRoutes &
   typeof consumerRoutes &
   typeof deviceRoutes &
+  typeof diagnosisRoutes &
   typeof fleetRoutes &
   typeof forwarderRoutes &
   typeof holdRoutes &
   typeof lockoutRoutes &
+  typeof refusalRoutes &
   typeof schemaCheckRoutes &
   typeof schemaRoutes &
   typeof serverRoutes &

@@ -1,18 +1,10 @@
 import { type Command, Option } from 'commander';
-import type { DiagnosisDocument } from '../../../contract/insight/diagnosis.ts';
-import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
+import { below, pathTo, type Path } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { pathOf, queryOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { secondsOption } from '../../moment.ts';
-import {
-  deviceIdOption,
-  type FleetOptions,
-  fleetCommand,
-  type ListOptions,
-  several,
-  withListOptions,
-} from '../../options.ts';
+import { deviceIdOption, type FleetOptions, fleetCommand, type ListOptions, several, withListOptions } from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
 import { fieldsOf, latestLines } from '../records/record-lines.ts';
 import { addDeviceChange } from './device-change.ts';
@@ -79,7 +71,11 @@ async function showDevice(path: DevicePath, options: FleetOptions): Promise<void
     limit: String(latestMax),
   });
   const records = `${pathOf('fleets', device.fleet_id, 'records')}:latest`;
-  const diagnosis = await client.requestAs<DiagnosisDocument>('GET', `${path}/diagnosis`);
+  const { fleet_id, device_id } = device;
+  const diagnosis = await client.request(
+    'GET',
+    pathTo('/fleets/{fleet_id}/devices/{device_id}/diagnosis', { fleet_id, device_id }),
+  );
   const { lines, isPartial } = latestLines(await client.requestText('GET', `${records}?${query}`));
   if (options.json) {
     const shown = JSON.stringify({ ...device, diagnosis });

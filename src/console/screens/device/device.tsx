@@ -40,7 +40,7 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
         <Loaded resource={device}>
           {(document) => (
             <>
-              <Diagnosis path={path} everySeconds={everySeconds} />
+              <Diagnosis fleetId={fleetId} deviceId={deviceId} everySeconds={everySeconds} />
               <div class="columns">
                 <div>
                   <Mailbox fleetId={fleetId} device={document} everySeconds={everySeconds} />
@@ -48,7 +48,7 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
                 </div>
                 <div>
                   <Facts fleetId={fleetId} device={document} />
-                  <LastRefusals path={path} />
+                  <LastRefusals fleetId={fleetId} deviceId={deviceId} />
                   <DeviceProgram fleetId={fleetId} deviceId={deviceId} />
                 </div>
               </div>

@@ -1,20 +1,17 @@
-import type { DiagnosisDocument } from '../../../contract/insight/diagnosis.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 
 /** Findings about devices that are well, or not in need. */
 const quietKinds = ['ok', 'delayed'];
 const warningKinds = ['never_seen', 'offline', 'requeues_all', 'never_fetches'];
 
 /** In one sentence, why the device is stuck; what else was found below it. */
-export function Diagnosis({ path, everySeconds }: { path: string; everySeconds: number }) {
-  const diagnosis = useResource(
-    `${path}/diagnosis`,
-    (signal) => callAs<DiagnosisDocument>('GET', `${path}/diagnosis`, { signal }),
-    everySeconds,
-  );
+export function Diagnosis(props: { fleetId: string; deviceId: string; everySeconds: number }) {
+  const { fleetId: fleet_id, deviceId: device_id, everySeconds } = props;
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/diagnosis', { fleet_id, device_id });
+  const diagnosis = useDocument(path, everySeconds);
   const { value, error } = diagnosis;
   if (value === undefined) return error ? <ErrorBanner error={error} onRetry={diagnosis.refresh} /> : null;
   const { kind, sentence, findings } = value;

@@ -1,18 +1,17 @@
-import type { RefusalsDocument } from '../../../contract/insight/refusal.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 
 /** The requests of a device that were refused lately, equal ones together. */
-export function LastRefusals({ path }: { path: string }) {
-  const refusals = useResource(
-    `${path}/refusals`,
-    (signal) => callAs<RefusalsDocument>('GET', `${path}/refusals`, { signal }),
-    5,
-  );
+export function LastRefusals({ fleetId, deviceId }: { fleetId: string; deviceId: string }) {
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/refusals', {
+    fleet_id: fleetId,
+    device_id: deviceId,
+  });
+  const refusals = useDocument(path, 5);
   return (
     <Section title="Last refusals">
       <Loaded resource={refusals}>
