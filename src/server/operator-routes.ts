@@ -33,6 +33,8 @@ import { forwarderRoutes } from '../contract/forwarder.ts';
 import { attentionRoutes } from '../contract/insight/attention.ts';
 import { diagnosisRoutes } from '../contract/insight/diagnosis.ts';
 import { refusalRoutes } from '../contract/insight/refusal.ts';
+import { seriesRoutes } from '../contract/insight/series.ts';
+import { recordRoutes } from '../contract/record.ts';
 import { schemaCheckRoutes, schemaRoutes } from '../contract/schema.ts';
 import { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../contract/server.ts';
 import { attentionToActions } from '../features/actions/attention.ts';
@@ -52,8 +54,8 @@ import { consumerHandlers } from '../features/consumers/routes.ts';
 import { attentionToForwarders } from '../features/forwarders/attention.ts';
 import { addForwarderMetrics } from '../features/forwarders/metrics.ts';
 import { forwarderHandlers } from '../features/forwarders/routes.ts';
-import { addRecordRoutes } from '../features/records/routes.ts';
-import { addSeriesRoute } from '../features/series/routes.ts';
+import { recordHandlers } from '../features/records/routes.ts';
+import { seriesHandlers } from '../features/series/routes.ts';
 import type { OperatorParts } from './operator-parts.ts';
 import { addTraceMetrics } from './trace-export.ts';
 
@@ -90,8 +92,8 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app) => addRoutes(app, actionDeadLetterRoutes, actionDeadLetterHandlers(parts)),
       (app) => addActionStateRoutes(app, parts),
       (app) => addRoutes(app, forwarderRoutes, forwarderHandlers(parts)),
-      (app) => addRecordRoutes(app, parts),
-      (app) => addSeriesRoute(app, parts),
+      (app) => addRoutes(app, recordRoutes, recordHandlers(parts, app)),
+      (app) => addRoutes(app, seriesRoutes, seriesHandlers(parts)),
       (app) => addRoutes(app, consumerRoutes, consumerHandlers(parts)),
       (app) =>
         addRoutes(app, broadcastRoutes, broadcastHandlers(parts), {

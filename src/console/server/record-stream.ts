@@ -1,4 +1,5 @@
 import type { RecordDocument, RecordSkippedLine } from '../../contract/record.ts';
+import { pathTo } from '../../contract/routes/path.ts';
 import { CallError, open, type Query } from './client.ts';
 import { parseExactly, writeExactly } from './exact-json.ts';
 import { linesOf } from './lines.ts';
@@ -46,12 +47,10 @@ async function keepStreaming(
   signal: AbortSignal,
 ): Promise<void> {
   let { after } = query;
+  const path = pathTo('/fleets/{fleet_id}/records', { fleet_id: fleetId });
   for (let failures = 0; !signal.aborted; ) {
     try {
-      const response = await open('GET', `/fleets/${fleetId}/records`, {
-        query: { ...query, after },
-        signal,
-      });
+      const response = await open('GET', path, { query: { ...query, after }, signal });
       handlers.onState(undefined);
       failures = 0;
       for await (const lines of linesOf(response)) {

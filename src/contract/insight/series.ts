@@ -1,10 +1,11 @@
 import { type Static, Type } from 'typebox';
 import { repeatedParameter, time, timeText } from '../document.ts';
+import { declareRoutes } from '../routes/route.ts';
 
 /** Maximum fields of one request. */
 const fieldsMax = 8;
 
-export const seriesQuery = Type.Object({
+const seriesQuery = Type.Object({
   schema: Type.String({ maxLength: 255, description: 'Datapoints of this schema.' }),
   fields: repeatedParameter(
     Type.String({ maxLength: 256, pattern: '^(/[^/]*){1,8}$' }),
@@ -28,7 +29,7 @@ const fieldSeriesDocument = Type.Object({
   count: Type.Array(Type.Integer()),
 });
 /** A chart of the numbers in a device's datapoints, by columns. */
-export const seriesDocument = Type.Object({
+const seriesDocument = Type.Object({
   from: time,
   to: time,
   bucket_ms: Type.Integer(),
@@ -37,3 +38,15 @@ export const seriesDocument = Type.Object({
   partial: Type.Boolean({ description: 'A bound of the read left out older records, or fields.' }),
 });
 export type SeriesDocument = Static<typeof seriesDocument>;
+
+/** `…/devices/{device_id}/series`. */
+export const seriesRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/devices/{device_id}/series': {
+    scope: 'read',
+    summary: 'Chart the numbers in the datapoints of a device',
+    description:
+      'Minimum, mean, maximum and count by bucket of time, computed from the log, newest records first: up to 64 MiB or 500,000 records of all devices of its shard, or 2 seconds. A record counts at its recorded_at, if it has one and was stored before `to`.',
+    query: seriesQuery,
+    answers: { 200: seriesDocument },
+  },
+});

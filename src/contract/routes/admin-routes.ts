@@ -11,6 +11,8 @@ import type { forwarderRoutes } from '../forwarder.ts';
 import type { attentionRoutes } from '../insight/attention.ts';
 import type { diagnosisRoutes } from '../insight/diagnosis.ts';
 import type { refusalRoutes } from '../insight/refusal.ts';
+import type { seriesRoutes } from '../insight/series.ts';
+import type { recordRoutes } from '../record.ts';
 import type { schemaCheckRoutes, schemaRoutes } from '../schema.ts';
 import type { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../server.ts';
 
@@ -28,9 +30,11 @@ export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof forwarderRoutes &
   typeof holdRoutes &
   typeof lockoutRoutes &
+  typeof recordRoutes &
   typeof refusalRoutes &
   typeof schemaCheckRoutes &
   typeof schemaRoutes &
+  typeof seriesRoutes &
   typeof serverRoutes &
   typeof tokenRoutes &
   typeof topRoutes;

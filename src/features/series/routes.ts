@@ -1,18 +1,12 @@
-import {
-  type AdminApp,
-  type AllShards,
-  deviceOfRequest,
-  type Handler,
-} from '../../admin-api/request/context.ts';
-import { routesOf } from '../../admin-api/request/route.ts';
+import { type AllShards, deviceOfRequest } from '../../admin-api/request/context.ts';
+import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
 import { parseTime, timeTextOf } from '../../admin-api/request/times.ts';
-import { devicePath, errorAnswers } from '../../contract/document.ts';
-import { seriesDocument, seriesQuery } from '../../contract/insight/series.ts';
+import type { seriesRoutes } from '../../contract/insight/series.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { DeviceSeries } from './device-series.ts';
 
-interface Needs {
+interface Parts {
   registry: Registry;
   series: DeviceSeries;
   shards: AllShards;
@@ -20,17 +14,10 @@ interface Needs {
 
 const dayMs = 86_400_000;
 
-const reading = {
-  summary: 'Chart the numbers in the datapoints of a device',
-  description:
-    'Minimum, mean, maximum and count by bucket of time, computed from the log, newest records first: up to 64 MiB or 500,000 records of all devices of its shard, or 2 seconds. A record counts at its recorded_at, if it has one and was stored before `to`.',
-  params: devicePath,
-  querystring: seriesQuery,
-  response: { 200: seriesDocument, ...errorAnswers },
-};
+type Routes = typeof seriesRoutes;
 
 const readSeries =
-  (context: Needs): Handler<typeof reading> =>
+  (context: Parts): HandlerOf<Routes, 'GET /fleets/{fleet_id}/devices/{device_id}/series'> =>
   async ({ params, query }) => {
     const { schema, fields, points } = query;
     const device = deviceOfRequest(context, params);
@@ -50,8 +37,7 @@ const readSeries =
     };
   };
 
-/** Adds `…/devices/{device_id}/series`. */
-export function addSeriesRoute(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  route('GET', '/fleets/:fleet_id/devices/:device_id/series', 'read', reading, readSeries(context));
+/** Handles `…/devices/{device_id}/series`. */
+export function seriesHandlers(parts: Parts): Handlers<Routes> {
+  return { 'GET /fleets/{fleet_id}/devices/{device_id}/series': readSeries(parts) };
 }

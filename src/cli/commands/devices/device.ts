@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import { below, pathTo, type Path } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { pathOf, queryOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { secondsOption } from '../../moment.ts';
 import { deviceIdOption, type FleetOptions, fleetCommand, type ListOptions, several, withListOptions } from '../../options.ts';
@@ -64,19 +63,14 @@ const latestMax = 20;
 async function showDevice(path: DevicePath, options: FleetOptions): Promise<void> {
   const client = connect(options);
   const device = await client.request('GET', path);
-  const query = queryOf({
-    device: device.device_id,
-    kind: 'datapoint',
-    per_schema: 'true',
-    limit: String(latestMax),
-  });
-  const records = `${pathOf('fleets', device.fleet_id, 'records')}:latest`;
   const { fleet_id, device_id } = device;
+  const query = { device: device_id, kind: 'datapoint', per_schema: true, limit: latestMax };
+  const records = pathTo('/fleets/{fleet_id}/records:latest', { fleet_id });
   const diagnosis = await client.request(
     'GET',
     pathTo('/fleets/{fleet_id}/devices/{device_id}/diagnosis', { fleet_id, device_id }),
   );
-  const { lines, isPartial } = latestLines(await client.requestText('GET', `${records}?${query}`));
+  const { lines, isPartial } = latestLines(await client.requestText('GET', records, { query }));
   if (options.json) {
     const shown = JSON.stringify({ ...device, diagnosis });
     process.stdout.write(`${shown.slice(0, -1)},"latest":[${lines.join(',')}]}\n`);

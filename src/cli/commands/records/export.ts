@@ -4,22 +4,8 @@ import { type Command, Option } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
 import { fleetCommand, integerOption } from '../../options.ts';
 import { endWithReader, print, printable, progressBar, writeOut } from '../../output.ts';
-import {
-  type ExportFile,
-  type ExportFormat,
-  exportFormats,
-  openCsv,
-  openLines,
-  openStandardOutput,
-} from './export-file.ts';
-import {
-  fieldsOf,
-  type RecordLinesOptions,
-  recordLines,
-  recordText,
-  withRecordOptions,
-  withUntilOption,
-} from './record-lines.ts';
+import { type ExportFile, type ExportFormat, exportFormats, openCsv, openLines, openStandardOutput } from './export-file.ts';
+import { fieldsOf, type RecordLinesOptions, recordLines, recordText, withRecordOptions, withUntilOption } from './record-lines.ts';
 
 interface TailOptions extends RecordLinesOptions {
   since?: string;
@@ -32,11 +18,8 @@ function textOf(line: string): string {
 
 async function tail(options: TailOptions): Promise<void> {
   const { since, json, maxPerSecond } = options;
-  const query: Record<string, string> = {
-    ...(since === undefined ? { after: 'latest' } : { from: since }),
-    ...(maxPerSecond !== undefined && { max_per_second: String(maxPerSecond) }),
-    follow: 'true',
-  };
+  const start = since === undefined ? { after: 'latest' } : { from: since };
+  const query = { ...start, max_per_second: maxPerSecond, follow: true };
   endWithReader();
   let isDisconnected = false;
   const onDisconnect = (reason: string): void => {
@@ -95,11 +78,7 @@ async function openPartial(format: ExportFormat, out: string, partial: string): 
 async function writeRecords(options: ExportOptions, file: ExportFile): Promise<number> {
   const { since, until } = options;
   const after = file.after ?? options.after;
-  const query = {
-    ...(since !== undefined && { from: since }),
-    ...(until !== undefined && { to: until }),
-    ...(after !== undefined && { after }),
-  };
+  const query = { from: since, to: until, after };
   const bar = progressBar('Log {bar} {percentage}%, {records} records, {eta_formatted} left', options);
   let records = 0;
   bar?.start(1, 0, { records });

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { RecordDocument, RecordProgressLine, RecordSkippedLine } from '../../../contract/record.ts';
+import { pathTo, type QueryAt } from '../../../contract/routes/path.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
 import { type FleetOptions, several } from '../../options.ts';
@@ -28,9 +28,11 @@ export function withUntilOption(command: Command): Command {
   return command.option('--until <when>', 'stored before this time, likewise', moment('back'));
 }
 
+type RecordQuery = QueryAt<'GET', '/fleets/{fleet_id}/records'>;
+
 /** Record filter as command options. */
 export interface RecordLinesOptions extends FleetOptions {
-  kind?: string[];
+  kind?: NonNullable<RecordQuery['kind']>;
   schema?: string[];
   device?: string[];
 }
@@ -59,21 +61,19 @@ export function cursorOf(line: string): string {
  */
 export async function* recordLines(
   options: RecordLinesOptions,
-  filter: Record<string, string>,
+  filter: RecordQuery,
   onDisconnect: (reason: string) => void,
 ): AsyncGenerator<RecordChunk> {
-  const query = new URLSearchParams({ ...filter, progress: 'true' });
-  for (const name of ['kind', 'schema', 'device'] as const) {
-    for (const value of options[name] ?? []) query.append(name, value);
-  }
-  const path = `${pathOf('fleets', options.fleet)}/records`;
+  const { fleet: fleet_id, kind, schema, device } = options;
+  const path = pathTo('/fleets/{fleet_id}/records', { fleet_id });
+  const query: RecordQuery = { ...filter, kind, schema, device, progress: true };
   let disconnectedSinceMs: number | undefined;
   for (let isFirst = true; ; isFirst = false) {
     try {
-      const response = await connect(options).open('GET', `${path}?${query}`);
+      const response = await connect(options).open('GET', path, { query });
       for await (const chunk of chunksOf(response)) {
         disconnectedSinceMs = undefined;
-        if (chunk.cursor !== undefined) query.set('after', chunk.cursor);
+        if (chunk.cursor !== undefined) query.after = chunk.cursor;
         yield chunk;
       }
       if (filter.follow === undefined) return;

@@ -1,15 +1,9 @@
 import type { Command } from 'commander';
-import { pathOf, queryOf } from '../../admin-client.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { connect } from '../../connection.ts';
 import { type FleetOptions, fleetCommand, integerOption } from '../../options.ts';
 import { printable, writeOut } from '../../output.ts';
-import {
-  fieldsOf,
-  latestLines,
-  type RecordLinesOptions,
-  recordText,
-  withRecordFilter,
-} from './record-lines.ts';
+import { fieldsOf, latestLines, type RecordLinesOptions, recordText, withRecordFilter } from './record-lines.ts';
 
 interface RecordListOptions extends RecordLinesOptions {
   limit: number;
@@ -17,16 +11,10 @@ interface RecordListOptions extends RecordLinesOptions {
 }
 
 async function listRecords(options: RecordListOptions): Promise<void> {
-  const { kind = [], schema = [], device = [], limit, perSchema, json } = options;
-  const query = queryOf({
-    kind,
-    schema,
-    device,
-    limit: String(limit),
-    per_schema: String(perSchema === true),
-  });
-  const path = pathOf('fleets', options.fleet, 'records');
-  const text = await connect(options).requestText('GET', `${path}:latest?${query}`);
+  const { fleet: fleet_id, kind, schema, device, limit, perSchema: per_schema, json } = options;
+  const path = pathTo('/fleets/{fleet_id}/records:latest', { fleet_id });
+  const query = { kind, schema, device, limit, per_schema };
+  const text = await connect(options).requestText('GET', path, { query });
   if (json) return writeOut(`${text.replaceAll('\n', '')}\n`);
   const { lines, isPartial } = latestLines(text);
   const shown = lines.map((line) => printable(recordText(fieldsOf(line))));

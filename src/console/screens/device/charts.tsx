@@ -1,13 +1,13 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { SeriesDocument } from '../../../contract/insight/series.ts';
-import { pathTo } from '../../../contract/routes/path.ts';
+import { pathTo, type Path } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { shownText } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { serverNow } from '../../server/clock.ts';
 import { useDocument, useResource } from '../../server/resource.ts';
 
@@ -62,7 +62,10 @@ export function Charts({ fleetId, deviceId, lastSchema }: ChartsProps) {
       ) : (
         <Lines
           key={schema + span}
-          path={`/fleets/${fleetId}/devices/${deviceId}/series`}
+          path={pathTo('/fleets/{fleet_id}/devices/{device_id}/series', {
+            fleet_id: fleetId,
+            device_id: deviceId,
+          })}
           schema={schema}
           span={span}
         />
@@ -71,13 +74,19 @@ export function Charts({ fleetId, deviceId, lastSchema }: ChartsProps) {
   );
 }
 
-function Lines({ path, schema, span }: { path: string; schema: string; span: Span }) {
+interface LinesProps {
+  path: Path<'/fleets/{fleet_id}/devices/{device_id}/series'>;
+  schema: string;
+  span: Span;
+}
+
+function Lines({ path, schema, span }: LinesProps) {
   const hours = Number(span);
   const series = useResource(
     `${path}?${schema}&${span}`,
     (signal) => {
       const from = new Date(serverNow() - hours * 3_600_000).toISOString();
-      return callAs<SeriesDocument>('GET', path, { query: { schema, from, points }, signal });
+      return call('GET', path, { query: { schema, from, points }, signal });
     },
     everySeconds,
   );

@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame.tsx';
 import { FilterSelect, FilterText } from '../../lists/filters.tsx';
 import { useKeys } from '../../page/keys.ts';
@@ -112,7 +113,7 @@ export function LiveScreen({ fleetId }: { fleetId: string }) {
           ...flags.filter(Array.isArray).flat(),
           ...(since ? ['--since', since] : []),
         ]}
-        request={{ path: `/fleets/${fleetId}/records`, query }}
+        request={{ path: pathTo('/fleets/{fleet_id}/records', { fleet_id: fleetId }), query }}
       />
     </>
   );

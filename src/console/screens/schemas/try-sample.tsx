@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
-import type { RecordDocument } from '../../../contract/record.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { CodeEditor } from '../../editor/code-editor.tsx';
 import { Section } from '../../frame.tsx';
 import type { KeptDraft } from '../../page/drafts.ts';
 import { Banner, SchemaErrors } from '../../parts/banner.tsx';
 import { indentedJson } from '../../parts/payload.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import type { SampleText } from './schema-text.ts';
 import { faultsKey, faultsOfSample, markedFaults, type SchemaCheck } from './use-schema-check.ts';
@@ -27,13 +27,10 @@ export function TrySample({ fleetId, kind, name, sample, check, isReadOnly }: Tr
   const faults = faultsOfSample(check);
   const takeNewest = (): void =>
     void submit(async () => {
-      const { items } = await callAs<{ items: RecordDocument[] }>(
-        'GET',
-        `/fleets/${fleetId}/records:latest`,
-        {
-          query: { kind: [kind], schema: [name], limit: 1 },
-        },
-      );
+      const path = pathTo('/fleets/{fleet_id}/records:latest', { fleet_id: fleetId });
+      const { items } = await call('GET', path, {
+        query: { kind: [kind === 'message' ? kind : 'datapoint'], schema: [name], limit: 1 },
+      });
       setNone(items[0] === undefined);
       if (items[0] !== undefined) sample.change({ sample: indentedJson(items[0].payload) });
     });

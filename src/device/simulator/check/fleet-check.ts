@@ -9,13 +9,7 @@ import { simulatedDeviceId, simulatedDeviceNumber } from '../devices/simulated-i
 import type { AdminAccess } from '../run/admin-access.ts';
 import type { SentMails } from '../run/mail-feed.ts';
 import { CheckFindings } from './findings.ts';
-import {
-  countLedgerEntries,
-  entriesMax,
-  readSends,
-  readSettlements,
-  StampsByDevice,
-} from './ledger-entries.ts';
+import { countLedgerEntries, entriesMax, readSends, readSettlements, StampsByDevice } from './ledger-entries.ts';
 import { MailboxCheck } from './mailbox-check.ts';
 import { checkSends } from './sent-check.ts';
 
@@ -87,7 +81,7 @@ async function readLog(
 ): Promise<{ stamps: StampsByDevice; mailChanges: number }> {
   const stamps = new StampsByDevice();
   let mailChanges = 0;
-  const response = await admin.open('GET', `/fleets/${fleetId}/records`);
+  const response = await admin.open('GET', pathTo('/fleets/{fleet_id}/records', { fleet_id: fleetId }));
   if (response.body === null) throw new OperatorError('The server answered no records.');
   // The two declarations of a stream's type differ, the streams do not.
   const body = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);

@@ -2,7 +2,7 @@ import type { RecordDocument } from '../../../../contract/record.ts';
 import { pathTo } from '../../../../contract/routes/path.ts';
 import type { SchemaDocument } from '../../../../contract/schema.ts';
 import type { KnownOfFleet } from '../../../editor/completion.ts';
-import { call, callAs } from '../../../server/client.ts';
+import { call } from '../../../server/client.ts';
 import { type Resource, useDocument, useResource } from '../../../server/resource.ts';
 import { triggerIn } from '../action-text.ts';
 
@@ -34,7 +34,7 @@ export function useFleetKnowledge(fleetId: string, on: readonly string[]): Fleet
     ),
   );
   const latest = useResource(on.length === 0 ? undefined : `${path} ${key}`, async (signal) => {
-    const { items } = await callAs<{ items: RecordDocument[] }>('GET', `${path}/records:latest`, {
+    const { items } = await call('GET', pathTo('/fleets/{fleet_id}/records:latest', { fleet_id: fleetId }), {
       query: {
         kind: [...new Set(triggers.map(({ kind }) => kind))],
         schema: [...new Set(triggers.map(({ schema }) => schema))],
