@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { fleetBounds } from '../core/bounds.ts';
-import { deviceId, nullable, time } from './document.ts';
+import { bytesBody, deviceId, listOf, nullable, pageLimit, time, wordOf } from './document.ts';
+import { declareRoutes } from './routes/route.ts';
 
 /** Settings of a mail, instead of those of its fleet. */
 export const mailSettings = {
@@ -19,7 +20,13 @@ export const idempotencyHeaders = Type.Object({
   ),
 });
 
-export const waitingMailDocument = Type.Object({
+/** Sent as it was stored: numbers beyond 2^53 would not survive parsing. */
+export const payloadBody = Type.Unsafe<unknown>({
+  type: 'object',
+  description: 'Byte for byte as it was sent.',
+});
+
+const waitingMailDocument = Type.Object({
   mail_id: Type.String(),
   name: Type.String(),
   payload: Type.Object({}),
@@ -32,7 +39,7 @@ export const waitingMailDocument = Type.Object({
 });
 export type WaitingMailDocument = Static<typeof waitingMailDocument>;
 
-export const sentMailDocument = Type.Object({
+const sentMailDocument = Type.Object({
   mail_id: Type.String(),
   mailbox_size: Type.Integer(),
   state: Type.Enum(['queued', 'delayed']),
@@ -51,7 +58,7 @@ export const mailStates = [
   'mailbox_full',
 ] as const;
 
-export const receiptDocument = Type.Object({
+const receiptDocument = Type.Object({
   mail_id: Type.String(),
   device_id: deviceId,
   name: Type.String(),
@@ -66,9 +73,65 @@ export const receiptDocument = Type.Object({
 });
 export type ReceiptDocument = Static<typeof receiptDocument>;
 
-export const withdrawalDocument = Type.Object({
+const withdrawalDocument = Type.Object({
   mail_id: Type.String(),
   mailbox_size: Type.Integer(),
   withdrawn_at: time,
 });
-export type WithdrawalDocument = Static<typeof withdrawalDocument>;
+
+/** `…/devices/{device_id}/mail`: sending a mail, and listing the mailbox. */
+export const mailRoutes = declareRoutes({
+  'POST /fleets/{fleet_id}/devices/{device_id}/mail/{name}': {
+    scope: 'mail',
+    summary: 'Send a mail to a device',
+    headers: idempotencyHeaders,
+    query: Type.Object({
+      ...mailSettings,
+      deliver_at: Type.Optional(
+        Type.String({ description: 'When the mailbox accepts it: ISO 8601 with a time zone.' }),
+      ),
+    }),
+    body: bytesBody('The payload, a JSON object, delivered byte for byte. An empty body is {}.'),
+    answers: { 201: sentMailDocument },
+    book: 'traffic',
+    // Many senders wait for a shard, within shardQueueMax.
+    hasOwnLimit: true,
+    bodyLimitKey: 'bodyBytesMax',
+  },
+  'GET /fleets/{fleet_id}/devices/{device_id}/mail': {
+    scope: 'read',
+    summary: 'List the queued or the delayed mail of a device',
+    description:
+      'Lists queued mail in the order of the mailbox, head first, or delayed mail in the order of delivery; each with its payload.',
+    query: Type.Object({
+      state: wordOf(['queued', 'delayed'], { default: 'queued' }),
+      after: Type.String({ default: '' }),
+      limit: pageLimit,
+    }),
+    answers: { 200: listOf(waitingMailDocument) },
+  },
+});
+
+/** `…/devices/{device_id}/mail/{mail_id}`: the receipt of a mail (D17), its payload, and withdrawing it. */
+export const receiptRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}': {
+    scope: 'read',
+    summary: 'Show the receipt of a mail',
+    description:
+      'Shows the receipt of a mail, also of a deleted device, until receiptRetentionSeconds after its end. Fetches are written every few seconds; at once, as far as devices call this node, for 15 seconds after a receipt of a queued mail or the mailbox was read, or while a stream of records of this device alone is open, for 256 devices at most.',
+    answers: { 200: receiptDocument },
+  },
+  'GET /fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}/payload': {
+    scope: 'read',
+    summary: 'Show the payload of a mail',
+    description:
+      'Answers the payload of a mail as the body: while it is queued or delayed, or a dead letter.',
+    answers: { 200: payloadBody },
+  },
+  'DELETE /fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}': {
+    scope: 'mail',
+    summary: 'Withdraw a mail',
+    description: 'Withdraws a mail that is queued in its mailbox or delayed.',
+    answers: { 200: withdrawalDocument },
+  },
+});

@@ -13,8 +13,8 @@ import { deviceHandlers } from '../admin-api/routes/devices.ts';
 import { fleetHandlers } from '../admin-api/routes/fleets.ts';
 import { holdHandlers } from '../admin-api/routes/hold.ts';
 import { lockoutHandlers } from '../admin-api/routes/lockouts.ts';
-import { addMailRoutes } from '../admin-api/routes/mail.ts';
-import { addReceiptRoutes } from '../admin-api/routes/receipts.ts';
+import { mailHandlers } from '../admin-api/routes/mail.ts';
+import { receiptHandlers } from '../admin-api/routes/receipts.ts';
 import { schemaCheckHandlers } from '../admin-api/routes/schema-check.ts';
 import { schemaHandlers } from '../admin-api/routes/schemas.ts';
 import { serverHandlers } from '../admin-api/server/about-server.ts';
@@ -34,6 +34,7 @@ import { attentionRoutes } from '../contract/insight/attention.ts';
 import { diagnosisRoutes } from '../contract/insight/diagnosis.ts';
 import { refusalRoutes } from '../contract/insight/refusal.ts';
 import { seriesRoutes } from '../contract/insight/series.ts';
+import { mailRoutes, receiptRoutes } from '../contract/mail.ts';
 import { recordRoutes } from '../contract/record.ts';
 import { schemaCheckRoutes, schemaRoutes } from '../contract/schema.ts';
 import { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../contract/server.ts';
@@ -77,7 +78,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app) => addRoutes(app, diagnosisRoutes, diagnosisHandlers(parts)),
       (app) => addRoutes(app, lockoutRoutes, lockoutHandlers(parts)),
       (app, { exports }) => addExportRoute(app, parts, exports),
-      (app) => addReceiptRoutes(app, parts),
+      (app) => addRoutes(app, receiptRoutes, receiptHandlers(parts)),
       (app) => addDeadLetterRoutes(app, parts),
       (app) => addRoutes(app, backupRoutes, backupHandlers(parts)),
       (app) => addRoutes(app, topRoutes, topHandlers(parts)),
@@ -111,7 +112,10 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
         addRoutes(app, schemaRoutes, schemaHandlers(parts), {
           'PUT /fleets/{fleet_id}/schemas/{kind}/{name}': config.schemaBytesMax,
         }),
-      (app) => addMailRoutes(app, parts),
+      (app) =>
+        addRoutes(app, mailRoutes, mailHandlers(parts), {
+          'POST /fleets/{fleet_id}/devices/{device_id}/mail/{name}': config.bodyBytesMax,
+        }),
     ],
   };
 }

@@ -1,4 +1,9 @@
-import { type ConsoleSessionDocument, type consoleCodeRoutes, consoleSessionDocument, newConsoleSessionBody } from '../../contract/access/login.ts';
+import {
+  type ConsoleSessionDocument,
+  type consoleCodeRoutes,
+  consoleSessionDocument,
+  newConsoleSessionBody,
+} from '../../contract/access/login.ts';
 import { errorAnswers } from '../../contract/document.ts';
 import { ApiError, rateLimited } from '../../core/errors.ts';
 import { RateLimiter } from '../../core/rate-limiter.ts';

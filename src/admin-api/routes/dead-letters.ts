@@ -10,6 +10,7 @@ import {
   replayedLetterDocument,
 } from '../../contract/dead-letter.ts';
 import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
+import { payloadBody } from '../../contract/mail.ts';
 import { ApiError, isUnavailable } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf, fleetIdOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
@@ -31,7 +32,7 @@ import {
   listDeadLetters,
   parseBulkCursor,
 } from './dead-letter-list.ts';
-import { mailIdOf, payloadBody } from './receipts.ts';
+import { mailIdOf } from './receipts.ts';
 
 interface Needs {
   config: AdminApiConfig;

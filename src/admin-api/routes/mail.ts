@@ -1,12 +1,4 @@
-import { Type } from 'typebox';
-import { devicePath, errorAnswers, listOf, pageLimit, wordOf } from '../../contract/document.ts';
-import {
-  idempotencyHeaders,
-  mailSettings,
-  type SentMailDocument,
-  sentMailDocument,
-  waitingMailDocument,
-} from '../../contract/mail.ts';
+import type { mailRoutes, SentMailDocument } from '../../contract/mail.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
@@ -17,7 +9,7 @@ import type { RefusalLog } from '../../domain/devices/refusals.ts';
 import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
 import type { DelayedMail, EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
+import { type AllShards, deviceOfRequest } from '../request/context.ts';
 import { sealCursor } from '../request/list-cursor.ts';
 import {
   idempotencyOf,
@@ -26,10 +18,10 @@ import {
   refusal,
   replayHeader,
 } from '../request/mail-request.ts';
-import { routesOf } from '../request/route.ts';
+import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 
-interface Needs {
+interface Parts {
   config: AdminApiConfig;
   fleets: Fleets;
   refusals: RefusalLog;
@@ -38,8 +30,6 @@ interface Needs {
   watched: WatchedDevices;
 }
 
-/** Documented as a list, but sent as the bytes of `describePage`. */
-const mailPage = Type.Unsafe<Buffer>(listOf(waitingMailDocument));
 function answer(outcome: EnqueueOutcome, limits: Limits): SentMailDocument {
   if (outcome.result !== 'queued') throw refusal(outcome, limits);
   const { mailId, mailboxSize, isDelayed } = outcome;
@@ -82,26 +72,10 @@ function describePage(mails: readonly WaitingMail[], next: string | null): Buffe
   ]);
 }
 
-const mailPath = '/fleets/:fleet_id/devices/:device_id/mail/:name';
-
-const sending = {
-  summary: 'Send a mail to a device',
-  params: Type.Interface([devicePath], { name: Type.String() }),
-  headers: idempotencyHeaders,
-  querystring: Type.Object({
-    ...mailSettings,
-    deliver_at: Type.Optional(
-      Type.String({ description: 'When the mailbox accepts it: ISO 8601 with a time zone.' }),
-    ),
-  }),
-  body: Type.Unsafe<Buffer | null | undefined>({
-    description: 'The payload, a JSON object, delivered byte for byte. An empty body is {}.',
-  }),
-  response: { 201: sentMailDocument, ...errorAnswers },
-};
+type Routes = typeof mailRoutes;
 
 const sendMail =
-  (context: Needs): Handler<typeof sending> =>
+  (context: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/devices/{device_id}/mail/{name}'> =>
   async ({ params, query, headers, body, audited }, reply) => {
     const { config, fleets, refusals, shards } = context;
     const device = deviceOfRequest(context, params);
@@ -130,7 +104,12 @@ const sendMail =
     const limits = { mailboxMailsMax: limit, delayedMailsMax: config.delayedMailsPerDeviceMax };
     if (outcome.result === 'mailbox_full' || outcome.result === 'delayed_full') {
       const { code, message } = refusal(outcome, limits);
-      refusals.note(device, { route: `POST ${mailPath}`, name, code, msg: message });
+      refusals.note(device, {
+        route: 'POST /fleets/:fleet_id/devices/:device_id/mail/:name',
+        name,
+        code,
+        msg: message,
+      });
     }
     const sent = answer(outcome, limits);
     audited.about.mail_id = sent.mail_id;
@@ -150,21 +129,8 @@ function checkCursor(state: 'queued' | 'delayed', after: string): void {
     throw new ApiError('bad_request', { msg: '`after` is not a `next` of this list.' });
 }
 
-const listing = {
-  summary: 'List the queued or the delayed mail of a device',
-  description:
-    'Lists queued mail in the order of the mailbox, head first, or delayed mail in the order of delivery; each with its payload.',
-  params: devicePath,
-  querystring: Type.Object({
-    state: wordOf(['queued', 'delayed'], { default: 'queued' }),
-    after: Type.String({ default: '' }),
-    limit: pageLimit,
-  }),
-  response: { 200: mailPage, ...errorAnswers },
-};
-
 const listMail =
-  (context: Needs): Handler<typeof listing> =>
+  (context: Parts): HandlerOf<Routes, 'GET /fleets/{fleet_id}/devices/{device_id}/mail'> =>
   async (request, reply) => {
     const { shards } = context;
     const {
@@ -182,15 +148,10 @@ const listMail =
     return reply.type('application/json').send(describePage(items, sealCursor(request, next)));
   };
 
-/** Adds `…/devices/{device_id}/mail`: sending a mail, and listing the mailbox. */
-export function addMailRoutes(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  route('POST', mailPath, 'mail', sending, sendMail(context), {
-    book: 'traffic',
-    // Many senders wait for a shard, within shardQueueMax.
-    hasOwnLimit: true,
-    bodyLimitKey: 'bodyBytesMax',
-    bodyLimit: context.config.bodyBytesMax,
-  });
-  route('GET', '/fleets/:fleet_id/devices/:device_id/mail', 'read', listing, listMail(context));
+/** Handles `…/devices/{device_id}/mail`: sending a mail, and listing the mailbox. */
+export function mailHandlers(parts: Parts): Handlers<Routes> {
+  return {
+    'POST /fleets/{fleet_id}/devices/{device_id}/mail/{name}': sendMail(parts),
+    'GET /fleets/{fleet_id}/devices/{device_id}/mail': listMail(parts),
+  };
 }

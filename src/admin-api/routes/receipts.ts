@@ -1,28 +1,21 @@
-import { Type } from 'typebox';
-import { devicePath, errorAnswers } from '../../contract/document.ts';
-import { type ReceiptDocument, receiptDocument, withdrawalDocument } from '../../contract/mail.ts';
+import type { ReceiptDocument, receiptRoutes } from '../../contract/mail.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
 import type { Receipt } from '../../domain/mail/ended-mail.ts';
-import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
-import { routesOf } from '../request/route.ts';
+import { type AllShards, deviceOfRequest } from '../request/context.ts';
+import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 
-interface Needs {
+interface Parts {
   registry: Registry;
   shards: AllShards;
   watched: WatchedDevices;
 }
 
-const mailPath = Type.Interface([devicePath], { mail_id: Type.String() });
-/** Sent as it was stored: numbers beyond 2^53 would not survive parsing. */
-export const payloadBody = Type.Unsafe<Buffer>({
-  type: 'object',
-  description: 'Byte for byte as it was sent.',
-});
+type Routes = typeof receiptRoutes;
 
 function describe(receipt: Receipt): ReceiptDocument {
   return {
@@ -47,16 +40,8 @@ export function mailIdOf(text: string): Buffer {
   return mailId;
 }
 
-const showing = {
-  summary: 'Show the receipt of a mail',
-  description:
-    'Shows the receipt of a mail, also of a deleted device, until receiptRetentionSeconds after its end. Fetches are written every few seconds; at once, as far as devices call this node, for 15 seconds after a receipt of a queued mail or the mailbox was read, or while a stream of records of this device alone is open, for 256 devices at most.',
-  params: mailPath,
-  response: { 200: receiptDocument, ...errorAnswers },
-};
-
 const showReceipt =
-  (context: Needs): Handler<typeof showing> =>
+  (context: Parts): HandlerOf<Routes, 'GET /fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}'> =>
   async ({ params }) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
@@ -70,15 +55,8 @@ const showReceipt =
     return describe(receipt);
   };
 
-const showingPayload = {
-  summary: 'Show the payload of a mail',
-  description: 'Answers the payload of a mail as the body: while it is queued or delayed, or a dead letter.',
-  params: mailPath,
-  response: { 200: payloadBody, ...errorAnswers },
-};
-
 const showPayload =
-  (context: Needs): Handler<typeof showingPayload> =>
+  (context: Parts): HandlerOf<Routes, 'GET /fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}/payload'> =>
   async ({ params }, reply) => {
     const device = deviceOfRequest(context, params);
     const mailId = mailIdOf(params.mail_id);
@@ -93,15 +71,8 @@ const showPayload =
     return reply.type('application/json').send(payload);
   };
 
-const withdrawing = {
-  summary: 'Withdraw a mail',
-  description: 'Withdraws a mail that is queued in its mailbox or delayed.',
-  params: mailPath,
-  response: { 200: withdrawalDocument, ...errorAnswers },
-};
-
 const withdrawMail =
-  (context: Needs): Handler<typeof withdrawing> =>
+  (context: Parts): HandlerOf<Routes, 'DELETE /fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}'> =>
   async ({ params }) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
@@ -121,11 +92,11 @@ const withdrawMail =
     };
   };
 
-/** Adds `…/devices/{device_id}/mail/{mail_id}`: the receipt of a mail (D17), its payload, and withdrawing it. */
-export function addReceiptRoutes(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  const path = '/fleets/:fleet_id/devices/:device_id/mail/:mail_id';
-  route('GET', path, 'read', showing, showReceipt(context));
-  route('GET', `${path}/payload`, 'read', showingPayload, showPayload(context));
-  route('DELETE', path, 'mail', withdrawing, withdrawMail(context));
+/** Handles `…/devices/{device_id}/mail/{mail_id}`: the receipt of a mail (D17), its payload, and withdrawing it. */
+export function receiptHandlers(parts: Parts): Handlers<Routes> {
+  return {
+    'GET /fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}': showReceipt(parts),
+    'GET /fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}/payload': showPayload(parts),
+    'DELETE /fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}': withdrawMail(parts),
+  };
 }

@@ -12,6 +12,7 @@ import type { attentionRoutes } from '../insight/attention.ts';
 import type { diagnosisRoutes } from '../insight/diagnosis.ts';
 import type { refusalRoutes } from '../insight/refusal.ts';
 import type { seriesRoutes } from '../insight/series.ts';
+import type { mailRoutes, receiptRoutes } from '../mail.ts';
 import type { recordRoutes } from '../record.ts';
 import type { schemaCheckRoutes, schemaRoutes } from '../schema.ts';
 import type { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../server.ts';
@@ -30,6 +31,8 @@ export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof forwarderRoutes &
   typeof holdRoutes &
   typeof lockoutRoutes &
+  typeof mailRoutes &
+  typeof receiptRoutes &
   typeof recordRoutes &
   typeof refusalRoutes &
   typeof schemaCheckRoutes &

@@ -1,9 +1,16 @@
 import { type Command, Option } from 'commander';
-import { below, pathTo, type Path } from '../../../contract/routes/path.ts';
+import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
 import { secondsOption } from '../../moment.ts';
-import { deviceIdOption, type FleetOptions, fleetCommand, type ListOptions, several, withListOptions } from '../../options.ts';
+import {
+  deviceIdOption,
+  type FleetOptions,
+  fleetCommand,
+  type ListOptions,
+  several,
+  withListOptions,
+} from '../../options.ts';
 import { fields, listText, print } from '../../output.ts';
 import { fieldsOf, latestLines } from '../records/record-lines.ts';
 import { addDeviceChange } from './device-change.ts';

@@ -1,13 +1,8 @@
 import type { Command } from 'commander';
 import type { ListDocument } from '../../../contract/document.ts';
-import type {
-  ReceiptDocument,
-  SentMailDocument,
-  WaitingMailDocument,
-  WithdrawalDocument,
-} from '../../../contract/mail.ts';
+import type { WaitingMailDocument } from '../../../contract/mail.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { mailRequeuesMax, mailTtlSecondsMax } from '../../../core/bounds.ts';
-import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { payloadHelp, readPayload } from '../../input.ts';
 import { moment, secondsOption } from '../../moment.ts';
@@ -41,21 +36,22 @@ function deviceCommand(group: Command, name: string, description: string): Comma
   return fleetCommand(group, name, description).requiredOption('--device <id>', 'the device', deviceIdOption);
 }
 
-function mailPath({ fleet, device }: DeviceOptions): string {
-  return pathOf('fleets', fleet, 'devices', device, 'mail');
+function idsOf({ fleet, device }: DeviceOptions) {
+  return { fleet_id: fleet, device_id: device };
+}
+
+function mailPath(options: DeviceOptions, mail_id: string) {
+  return pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}', { ...idsOf(options), mail_id });
 }
 
 async function sendMail(options: SendOptions): Promise<void> {
   const { name, payload, ttlSeconds, requeuesMax, deliverAt } = options;
-  const sent = await connect(options).requestAs<SentMailDocument>(
-    'POST',
-    `${mailPath(options)}${pathOf(name)}`,
-    {
-      query: { ttl_seconds: ttlSeconds, requeues_max: requeuesMax, deliver_at: deliverAt },
-      ...(payload !== undefined && { bytes: Buffer.from(await readPayload(payload)) }),
-      headers: idempotencyKeyHeaders(options),
-    },
-  );
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{name}', { ...idsOf(options), name });
+  const sent = await connect(options).request('POST', path, {
+    query: { ttl_seconds: ttlSeconds, requeues_max: requeuesMax, deliver_at: deliverAt },
+    ...(payload !== undefined && { bytes: Buffer.from(await readPayload(payload)) }),
+    headers: idempotencyKeyHeaders(options),
+  });
   print(options, sent, `Mail ${sent.mail_id} is ${sent.state}; mails waiting: ${sent.mailbox_size}.`);
 }
 
@@ -70,10 +66,10 @@ const queuedColumns = [
 
 /** Lists one page only, to print the server's text unchanged: parsing would change large numbers (D11). */
 async function listMail(options: DeviceOptions & ListOptions & { delayed?: boolean }): Promise<void> {
-  const query = new URLSearchParams({ limit: String(options.limit) });
-  if (options.after !== undefined) query.set('after', options.after);
-  if (options.delayed) query.set('state', 'delayed');
-  const text = await connect(options).requestText('GET', `${mailPath(options)}?${query}`);
+  const { limit, after, delayed } = options;
+  const query = { limit, after, state: delayed ? 'delayed' : undefined };
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail', idsOf(options));
+  const text = await connect(options).requestText('GET', path, { query });
   if (options.json) {
     process.stdout.write(`${text}\n`);
     return;
@@ -107,18 +103,14 @@ export function addMailCommands(program: Command): void {
 
   deviceCommand(group, 'receipt <mail_id>', 'show the receipt of a mail').action(
     async (mailId: string, options: DeviceOptions) => {
-      const receipt = await connect(options).requestAs<ReceiptDocument>(
-        'GET',
-        mailPath(options) + pathOf(mailId),
-      );
+      const receipt = await connect(options).request('GET', mailPath(options, mailId));
       print(options, receipt, fields(receipt));
     },
   );
 
   deviceCommand(group, 'withdraw <mail_id>', 'withdraw a queued or delayed mail').action(
     async (mailId: string, options: DeviceOptions) => {
-      const path = mailPath(options) + pathOf(mailId);
-      const withdrawn = await connect(options).requestAs<WithdrawalDocument>('DELETE', path);
+      const withdrawn = await connect(options).request('DELETE', mailPath(options, mailId));
       print(options, withdrawn, `The mail is withdrawn; mails waiting: ${withdrawn.mailbox_size}.`);
     },
   );

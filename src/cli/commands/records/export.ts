@@ -4,8 +4,22 @@ import { type Command, Option } from 'commander';
 import { OperatorError } from '../../../core/errors.ts';
 import { fleetCommand, integerOption } from '../../options.ts';
 import { endWithReader, print, printable, progressBar, writeOut } from '../../output.ts';
-import { type ExportFile, type ExportFormat, exportFormats, openCsv, openLines, openStandardOutput } from './export-file.ts';
-import { fieldsOf, type RecordLinesOptions, recordLines, recordText, withRecordOptions, withUntilOption } from './record-lines.ts';
+import {
+  type ExportFile,
+  type ExportFormat,
+  exportFormats,
+  openCsv,
+  openLines,
+  openStandardOutput,
+} from './export-file.ts';
+import {
+  fieldsOf,
+  type RecordLinesOptions,
+  recordLines,
+  recordText,
+  withRecordOptions,
+  withUntilOption,
+} from './record-lines.ts';
 
 interface TailOptions extends RecordLinesOptions {
   since?: string;

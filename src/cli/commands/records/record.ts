@@ -3,7 +3,13 @@ import { pathTo } from '../../../contract/routes/path.ts';
 import { connect } from '../../connection.ts';
 import { type FleetOptions, fleetCommand, integerOption } from '../../options.ts';
 import { printable, writeOut } from '../../output.ts';
-import { fieldsOf, latestLines, type RecordLinesOptions, recordText, withRecordFilter } from './record-lines.ts';
+import {
+  fieldsOf,
+  latestLines,
+  type RecordLinesOptions,
+  recordText,
+  withRecordFilter,
+} from './record-lines.ts';
 
 interface RecordListOptions extends RecordLinesOptions {
   limit: number;

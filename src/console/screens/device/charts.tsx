@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { SeriesDocument } from '../../../contract/insight/series.ts';
-import { pathTo, type Path } from '../../../contract/routes/path.ts';
+import { type Path, pathTo } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Chart } from '../../parts/chart.tsx';

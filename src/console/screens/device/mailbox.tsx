@@ -1,16 +1,15 @@
 import { useState } from 'preact/hooks';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
-import type { ListDocument } from '../../../contract/document.ts';
 import type { WaitingMailDocument } from '../../../contract/mail.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { visible } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
 import { writeExactly } from '../../server/exact-json.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 
 /** Mails that are drawn: the head of the mailbox is what matters. */
 const shownMails = 20;
@@ -27,12 +26,8 @@ export function Mailbox({ fleetId, device, everySeconds }: MailboxProps) {
   const [state, setState] = useState<'queued' | 'delayed'>('queued');
   const [limit, setLimit] = useState(shownMails);
   const { device_id, mailbox_size, delayed_mails } = device;
-  const path = `/fleets/${fleetId}/devices/${device_id}/mail`;
-  const mails = useResource(
-    `${path}?${state}&${limit}`,
-    (signal) => callAs<ListDocument<WaitingMailDocument>>('GET', path, { query: { state, limit }, signal }),
-    everySeconds,
-  );
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail', { fleet_id: fleetId, device_id });
+  const mails = useDocument(path, everySeconds, { state, limit });
   const options = [
     ['queued', `Queued ${mailbox_size.toLocaleString('en')}`],
     ['delayed', `Delayed ${delayed_mails.toLocaleString('en')}`],

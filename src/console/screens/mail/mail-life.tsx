@@ -1,8 +1,8 @@
 import type { ReceiptDocument } from '../../../contract/mail.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Moment } from '../../parts/moment.tsx';
-import { callAs } from '../../server/client.ts';
 import { fineSpanText } from '../../server/clock.ts';
-import { type Resource, useResource } from '../../server/resource.ts';
+import { type Resource, useDocument } from '../../server/resource.ts';
 import { followedNow } from '../../server/ticking.ts';
 
 const everySeconds = 1;
@@ -24,13 +24,12 @@ export function isSettled({ state }: ReceiptDocument): boolean {
 
 /** The receipt of a mail, read again while it lives. */
 export function useReceipt(fleetId: string, deviceId: string, mailId: string): Resource<ReceiptDocument> {
-  const path = `/fleets/${fleetId}/devices/${deviceId}/mail/${mailId}`;
-  return useResource(
-    path,
-    (signal) => callAs<ReceiptDocument>('GET', path, { signal }),
-    everySeconds,
-    isSettled,
-  );
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}', {
+    fleet_id: fleetId,
+    device_id: deviceId,
+    mail_id: mailId,
+  });
+  return useDocument(path, everySeconds, undefined, isSettled);
 }
 
 interface Step {

@@ -1,7 +1,8 @@
 import type { ReceiptDocument } from '../../../contract/mail.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Payload } from '../../parts/payload.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 
 /** Fetches the payload of a mail; undefined: it is nowhere any more. */
@@ -11,8 +12,12 @@ async function findPayload(
   signal: AbortSignal,
 ): Promise<{ payload: unknown } | undefined> {
   if (state === 'acked' || state === 'withdrawn') return undefined;
-  const path = `/fleets/${fleetId}/devices/${device_id}/mail/${mail_id}/payload`;
-  return { payload: await callAs('GET', path, { signal }) };
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}/payload', {
+    fleet_id: fleetId,
+    device_id,
+    mail_id,
+  });
+  return { payload: await call('GET', path, { signal }) };
 }
 
 /** The payload of a mail while the server has it. */

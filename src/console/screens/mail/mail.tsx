@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ReplayedLetterDocument } from '../../../contract/dead-letter.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import type { ReceiptDocument } from '../../../contract/mail.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Head, Section } from '../../frame.tsx';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
@@ -9,7 +10,7 @@ import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
+import { call, callAs } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { isSettled, MailLife, useReceipt } from './mail-life.tsx';
 import { MailPayload } from './mail-payload.tsx';
@@ -85,9 +86,13 @@ function MailTools({ fleetId, receipt, onDone }: MailToolsProps) {
   const { device_id, mail_id, state } = receipt;
   const { error, isBusy, submit } = useSubmit();
   const [refused, setRefused] = useState<string | undefined>();
-  const path = `/fleets/${fleetId}/devices/${device_id}/mail/${mail_id}`;
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}', {
+    fleet_id: fleetId,
+    device_id,
+    mail_id,
+  });
   const withdraw = (): void => {
-    void submit(() => callAs('DELETE', path)).then(onDone);
+    void submit(() => call('DELETE', path)).then(onDone);
   };
   const replay = (): void => {
     void submit(async () => {

@@ -1,7 +1,5 @@
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import type { ListDocument } from '../../../contract/document.ts';
-import type { WaitingMailDocument } from '../../../contract/mail.ts';
 import type { RecordDocument } from '../../../contract/record.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
@@ -9,7 +7,13 @@ import { simulatedDeviceId, simulatedDeviceNumber } from '../devices/simulated-i
 import type { AdminAccess } from '../run/admin-access.ts';
 import type { SentMails } from '../run/mail-feed.ts';
 import { CheckFindings } from './findings.ts';
-import { countLedgerEntries, entriesMax, readSends, readSettlements, StampsByDevice } from './ledger-entries.ts';
+import {
+  countLedgerEntries,
+  entriesMax,
+  readSends,
+  readSettlements,
+  StampsByDevice,
+} from './ledger-entries.ts';
 import { MailboxCheck } from './mailbox-check.ts';
 import { checkSends } from './sent-check.ts';
 
@@ -146,9 +150,10 @@ async function checkMailboxes(
 }
 
 async function mailsOf(admin: AdminAccess, fleetId: string, deviceId: string): Promise<string[]> {
-  const { items } = await admin.requestAs<ListDocument<WaitingMailDocument>>(
-    'GET',
-    `/fleets/${fleetId}/devices/${deviceId}/mail?limit=1000`,
-  );
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail', {
+    fleet_id: fleetId,
+    device_id: deviceId,
+  });
+  const { items } = await admin.request('GET', path, { query: { limit: 1_000 } });
   return items.map(({ mail_id }) => bare(mail_id));
 }

@@ -1,4 +1,4 @@
-import type { SentMailDocument } from '../../../contract/mail.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import { simulatedDeviceId } from '../devices/simulated-identity.ts';
 import { chance, hash32, Noise } from '../payload/noise.ts';
@@ -102,11 +102,15 @@ export class MailFeed {
   }
 
   async #send(device: number, { name, maker }: Recipient, dueMs: number): Promise<void> {
-    const path = `/fleets/${this.#fleetId}/devices/${simulatedDeviceId(device)}/mail/${name}`;
+    const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{name}', {
+      fleet_id: this.#fleetId,
+      device_id: simulatedDeviceId(device),
+      name,
+    });
     const noise = new Noise(hash32(this.#scenario.seed, 1, 1), device, this.#drawn);
     const sentMs = performance.now();
     try {
-      const { mail_id } = await this.#admin.requestAs<SentMailDocument>(
+      const { mail_id } = await this.#admin.request(
         'POST',
         path,
         { json: JSON.parse(maker.make(noise)) as unknown },
