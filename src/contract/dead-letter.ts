@@ -6,17 +6,19 @@ import {
   listOf,
   nullable,
   oneOrSeveral,
+  pageLimit,
   repeatedParameter,
   time,
 } from './document.ts';
-import type { RouteDeclaration } from './routes/route.ts';
+import { payloadBody } from './mail.ts';
+import { declareRoutes, type RouteDeclaration } from './routes/route.ts';
 
 const reasons = ['rejected', 'expired', 'over_requeued', 'mailbox_full'] as const;
 const reason = Type.Enum([...reasons]);
 const anyReason = 'It died for any of these reasons.';
 
 /** Filter of letters in the bodies of `:replay` and `:drop`; all members must match. */
-export const letterFilter = closedObject({
+const letterFilter = closedObject({
   device_id: Type.Optional(deviceId),
   name: Type.Optional(Type.String({ maxLength: 255 })),
   reason: Type.Optional(oneOrSeveral(reason, reasons.length, anyReason)),
@@ -24,14 +26,8 @@ export const letterFilter = closedObject({
   to: Type.Optional(Type.String({ description: 'Died before that time.' })),
 });
 export type LetterFilter = Static<typeof letterFilter>;
-/** The same filter in a query. */
-export const letterFilterQuery = Type.Object({
-  ...letterFilter.properties,
-  reason: repeatedParameter(reason, reasons.length, anyReason),
-});
-
 /** A mail that failed for good. */
-export const deadLetterDocument = Type.Object({
+const deadLetterDocument = Type.Object({
   mail_id: Type.String(),
   device_id: deviceId,
   name: Type.String(),
@@ -45,7 +41,7 @@ export const deadLetterDocument = Type.Object({
 export type DeadLetterDocument = Static<typeof deadLetterDocument>;
 
 /** Selects letters by id, or all that match a filter, some at a time. */
-export const letterSelectionBody = closedObject({
+const letterSelectionBody = closedObject({
   letters: Type.Optional(
     Type.Array(closedObject({ device_id: deviceId, mail_id: Type.String() }), {
       minItems: 1,
@@ -66,7 +62,7 @@ export const letterSelectionBody = closedObject({
 export type LetterSelectionBody = Static<typeof letterSelectionBody>;
 
 const outcomeMembers = { mail_id: Type.String(), device_id: Type.String() };
-export const replayedLetterDocument = Type.Object({
+const replayedLetterDocument = Type.Object({
   ...outcomeMembers,
   result: Type.Enum([
     'replayed',
@@ -79,11 +75,50 @@ export const replayedLetterDocument = Type.Object({
   new_mail_id: Type.Optional(Type.String()),
 });
 export type ReplayedLetterDocument = Static<typeof replayedLetterDocument>;
-export const droppedLetterDocument = Type.Object({
+const droppedLetterDocument = Type.Object({
   ...outcomeMembers,
   result: Type.Enum(['dropped', 'not_found', 'unavailable']),
 });
 export type DroppedLetterDocument = Static<typeof droppedLetterDocument>;
+
+/** `/fleets/{fleet_id}/dead-letters`: mail that was rejected, expired or requeued too often (D16). */
+export const mailDeadLetterRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/dead-letters': {
+    scope: 'read',
+    summary: 'List dead letters',
+    description:
+      'Lists rejected, expired and over-requeued mail, and delayed mail that found its mailbox full, in the order it was sent. A page may be short or empty and still have a next one.',
+    query: Type.Object({
+      ...letterFilter.properties,
+      reason: repeatedParameter(reason, reasons.length, anyReason),
+      // Mail id and device in hexadecimal digits.
+      after: Type.String({ default: '', pattern: '^([0-9a-f]{68})?$' }),
+      limit: pageLimit,
+    }),
+    answers: { 200: listOf(deadLetterDocument) },
+  },
+  'GET /fleets/{fleet_id}/dead-letters/{device_id}/{mail_id}': {
+    scope: 'read',
+    summary: 'Show a dead letter with its payload',
+    description: 'Answers the payload of a letter as the body, the rest in X-Mail-… headers.',
+    answers: { 200: payloadBody },
+  },
+  'POST /fleets/{fleet_id}/dead-letters:replay': {
+    scope: 'mail',
+    summary: 'Replay dead letters',
+    description:
+      "Queues letters again, each as a new mail with the fleet's TTL and limits, and removes them: those listed, or those that match a filter. One call handles at most `limit` letters; `next` is the `after` of the next call.",
+    body: letterSelectionBody,
+    answers: { 200: listOf(replayedLetterDocument) },
+  },
+  'POST /fleets/{fleet_id}/dead-letters:drop': {
+    scope: 'mail',
+    summary: 'Drop dead letters',
+    description: 'Removes letters permanently: those listed, or those that match a filter, as in :replay.',
+    body: letterSelectionBody,
+    answers: { 200: listOf(droppedLetterDocument) },
+  },
+});
 
 /** The dead letters of a resource that has a name in its fleet, as their routes need them. */
 interface DeadLetterResource<Listed, Shown, Params, After, Limit> {

@@ -8,7 +8,7 @@ import { diagnosisHandlers } from '../admin-api/insight/diagnosis.ts';
 import { refusalHandlers } from '../admin-api/insight/refusals.ts';
 import type { MetricSet } from '../admin-api/request/metric-set.ts';
 import { addRoutes } from '../admin-api/request/routes.ts';
-import { addDeadLetterRoutes } from '../admin-api/routes/dead-letters.ts';
+import { mailDeadLetterHandlers, selectionBytesMax } from '../admin-api/routes/dead-letters.ts';
 import { deviceHandlers } from '../admin-api/routes/devices.ts';
 import { fleetHandlers } from '../admin-api/routes/fleets.ts';
 import { holdHandlers } from '../admin-api/routes/hold.ts';
@@ -27,6 +27,7 @@ import { tokenRoutes } from '../contract/access/token.ts';
 import { actionDeadLetterRoutes } from '../contract/action-run.ts';
 import { broadcastRoutes } from '../contract/broadcast.ts';
 import { consumerRoutes } from '../contract/consumer.ts';
+import { mailDeadLetterRoutes } from '../contract/dead-letter.ts';
 import { deviceRoutes } from '../contract/device.ts';
 import { fleetRoutes } from '../contract/fleet.ts';
 import { forwarderRoutes } from '../contract/forwarder.ts';
@@ -79,7 +80,11 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app) => addRoutes(app, lockoutRoutes, lockoutHandlers(parts)),
       (app, { exports }) => addExportRoute(app, parts, exports),
       (app) => addRoutes(app, receiptRoutes, receiptHandlers(parts)),
-      (app) => addDeadLetterRoutes(app, parts),
+      (app) =>
+        addRoutes(app, mailDeadLetterRoutes, mailDeadLetterHandlers(parts), {
+          'POST /fleets/{fleet_id}/dead-letters:replay': selectionBytesMax,
+          'POST /fleets/{fleet_id}/dead-letters:drop': selectionBytesMax,
+        }),
       (app) => addRoutes(app, backupRoutes, backupHandlers(parts)),
       (app) => addRoutes(app, topRoutes, topHandlers(parts)),
       (app) => addRoutes(app, serverRoutes, serverHandlers(parts)),

@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import type { DeadLetterDocument, LetterFilter, LetterSelectionBody } from '../../contract/dead-letter.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
@@ -41,9 +40,6 @@ export async function listDeadLetters(
 function cursorOf({ mailId, device }: DeadLetter): string {
   return mailId.toString('hex') + Buffer.from(device, 'latin1').toString('hex');
 }
-
-/** Position in a list of letters: mail id and device in hexadecimal digits. */
-export const letterCursor = Type.String({ default: '', pattern: '^([0-9a-f]{68})?$' });
 
 const cursorDigits = 68;
 const boundDigits = 12;

@@ -1,16 +1,9 @@
-import { Type } from 'typebox';
-import {
-  type DroppedLetterDocument,
-  deadLetterDocument,
-  droppedLetterDocument,
-  type LetterSelectionBody,
-  letterFilterQuery,
-  letterSelectionBody,
-  type ReplayedLetterDocument,
-  replayedLetterDocument,
+import type {
+  DroppedLetterDocument,
+  LetterSelectionBody,
+  mailDeadLetterRoutes,
+  ReplayedLetterDocument,
 } from '../../contract/dead-letter.ts';
-import { devicePath, errorAnswers, fleetPath, listOf, pageLimit } from '../../contract/document.ts';
-import { payloadBody } from '../../contract/mail.ts';
 import { ApiError, isUnavailable } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf, fleetIdOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
@@ -20,31 +13,29 @@ import { parseMessage } from '../../declarations/schemas/payload.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { documentBytesMax } from '../request/bodies.ts';
-import { type AdminApp, type AllShards, deviceOfRequest, type Handler } from '../request/context.ts';
-import { routesOf } from '../request/route.ts';
+import { type AllShards, deviceOfRequest } from '../request/context.ts';
+import type { Handlers } from '../request/routes.ts';
 import type { Turn } from '../request/turn.ts';
 import {
   checkSelection,
   deadLetterFilterOf,
   describeLetter,
   formatBulkCursor,
-  letterCursor,
   listDeadLetters,
   parseBulkCursor,
 } from './dead-letter-list.ts';
 import { mailIdOf } from './receipts.ts';
 
-interface Needs {
+interface Parts {
   config: AdminApiConfig;
   fleets: Fleets;
   registry: Registry;
   shards: AllShards;
 }
 
-const letterPath = Type.Interface([devicePath], { mail_id: Type.String() });
 const limitDefault = 100;
-/** Fits 1,000 letters by id, of some 80 bytes each. */
-const selectionBytesMax = 2 * documentBytesMax;
+/** Limit for the body of a selection: fits 1,000 letters by id, of some 80 bytes each. */
+export const selectionBytesMax = 2 * documentBytesMax;
 /** Devices of one call whose letters are processed concurrently. */
 const concurrency = 32;
 
@@ -55,7 +46,7 @@ interface Letter {
 
 /** Resolves a selection to the letters of this call and the cursor of the next one. */
 async function select(
-  { shards }: Needs,
+  { shards }: Parts,
   fleetId: string,
   selection: LetterSelectionBody,
   turn: Turn,
@@ -78,7 +69,7 @@ async function select(
 }
 
 async function replay(
-  { config, fleets, shards }: Needs,
+  { config, fleets, shards }: Parts,
   { device, mailId }: Letter,
 ): Promise<ReplayedLetterDocument> {
   const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
@@ -106,7 +97,7 @@ async function replay(
   }
 }
 
-async function drop({ shards }: Needs, { device, mailId }: Letter): Promise<DroppedLetterDocument> {
+async function drop({ shards }: Parts, { device, mailId }: Letter): Promise<DroppedLetterDocument> {
   const about = { mail_id: formatUuid(mailId), device_id: deviceIdOf(device) };
   try {
     const isDropped = await shards.of(device).deadLetters.drop(device, mailId);
@@ -162,96 +153,37 @@ async function inOrderOfDevice<T>(
   return results;
 }
 
-const listing = {
-  summary: 'List dead letters',
-  description:
-    'Lists rejected, expired and over-requeued mail, and delayed mail that found its mailbox full, in the order it was sent. A page may be short or empty and still have a next one.',
-  params: fleetPath,
-  querystring: Type.Object({ ...letterFilterQuery.properties, after: letterCursor, limit: pageLimit }),
-  response: { 200: listOf(deadLetterDocument), ...errorAnswers },
-};
-
-const listLetters =
-  ({ registry, shards }: Needs): Handler<typeof listing> =>
-  async ({ params, turn, query: { after, limit, ...filter } }) => {
-    const { fleet } = registry.fleet(params.fleet_id);
-    const { fleetId } = fleet;
-    const page = await listDeadLetters(
-      shards.all,
-      fleetId,
-      deadLetterFilterOf(fleetId, filter),
-      after,
-      limit,
-      turn,
-    );
-    return { items: page.items.map(describeLetter), next: page.next };
+/** Handles `/fleets/{fleet_id}/dead-letters`. */
+export function mailDeadLetterHandlers(parts: Parts): Handlers<typeof mailDeadLetterRoutes> {
+  const { registry, shards } = parts;
+  return {
+    'GET /fleets/{fleet_id}/dead-letters': async ({ params, turn, query: { after, limit, ...query } }) => {
+      const { fleetId } = registry.fleet(params.fleet_id).fleet;
+      const filter = deadLetterFilterOf(fleetId, query);
+      const page = await listDeadLetters(shards.all, fleetId, filter, after, limit, turn);
+      return { items: page.items.map(describeLetter), next: page.next };
+    },
+    'GET /fleets/{fleet_id}/dead-letters/{device_id}/{mail_id}': async ({ params }, reply) => {
+      const device = deviceOfRequest(parts, params);
+      const letter = await shards.of(device).deadLetters.get(device, mailIdOf(params.mail_id));
+      if (letter === undefined) throw new ApiError('letter_not_found');
+      const { name, reason, died_at } = describeLetter(letter);
+      reply.headers({ 'X-Mail-Name': name, 'X-Mail-Reason': reason, 'X-Mail-Died-At': died_at });
+      return reply.type('application/json').send(letter.payload);
+    },
+    'POST /fleets/{fleet_id}/dead-letters:replay': async ({ params, body, audited, turn }) => {
+      const { fleetId } = registry.fleet(params.fleet_id).fleet;
+      const { letters, next } = await select(parts, fleetId, body, turn);
+      const items = await inOrderOfDevice(letters, (letter) => replay(parts, letter));
+      audited.about = aboutOf(body, items);
+      return { items, next };
+    },
+    'POST /fleets/{fleet_id}/dead-letters:drop': async ({ params, body, audited, turn }) => {
+      const { fleetId } = registry.fleet(params.fleet_id).fleet;
+      const { letters, next } = await select(parts, fleetId, body, turn);
+      const items = await inOrderOfDevice(letters, (letter) => drop(parts, letter));
+      audited.about = aboutOf(body, items);
+      return { items, next };
+    },
   };
-
-const showing = {
-  summary: 'Show a dead letter with its payload',
-  description: 'Answers the payload of a letter as the body, the rest in X-Mail-… headers.',
-  params: letterPath,
-  response: { 200: payloadBody, ...errorAnswers },
-};
-
-const showLetter =
-  (context: Needs): Handler<typeof showing> =>
-  async ({ params }, reply) => {
-    const { shards } = context;
-    const device = deviceOfRequest(context, params);
-    const letter = await shards.of(device).deadLetters.get(device, mailIdOf(params.mail_id));
-    if (letter === undefined) throw new ApiError('letter_not_found');
-    const { name, reason, died_at } = describeLetter(letter);
-    reply.headers({ 'X-Mail-Name': name, 'X-Mail-Reason': reason, 'X-Mail-Died-At': died_at });
-    return reply.type('application/json').send(letter.payload);
-  };
-
-const replaying = {
-  summary: 'Replay dead letters',
-  description:
-    "Queues letters again, each as a new mail with the fleet's TTL and limits, and removes them: those listed, or those that match a filter. One call handles at most `limit` letters; `next` is the `after` of the next call.",
-  params: fleetPath,
-  body: letterSelectionBody,
-  response: { 200: listOf(replayedLetterDocument), ...errorAnswers },
-};
-
-const replayLetters =
-  (context: Needs): Handler<typeof replaying> =>
-  async ({ params, body, audited, turn }) => {
-    const { fleet } = context.registry.fleet(params.fleet_id);
-    const { letters, next } = await select(context, fleet.fleetId, body, turn);
-    const items = await inOrderOfDevice(letters, (letter) => replay(context, letter));
-    audited.about = aboutOf(body, items);
-    return { items, next };
-  };
-
-const dropping = {
-  summary: 'Drop dead letters',
-  description: 'Removes letters permanently: those listed, or those that match a filter, as in :replay.',
-  params: fleetPath,
-  body: letterSelectionBody,
-  response: { 200: listOf(droppedLetterDocument), ...errorAnswers },
-};
-
-const dropLetters =
-  (context: Needs): Handler<typeof dropping> =>
-  async ({ params, body, audited, turn }) => {
-    const { fleet } = context.registry.fleet(params.fleet_id);
-    const { letters, next } = await select(context, fleet.fleetId, body, turn);
-    const items = await inOrderOfDevice(letters, (letter) => drop(context, letter));
-    audited.about = aboutOf(body, items);
-    return { items, next };
-  };
-
-/** Adds `/fleets/{fleet_id}/dead-letters`: mail that was rejected, expired or requeued too often (D16). */
-export function addDeadLetterRoutes(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  route('GET', '/fleets/:fleet_id/dead-letters', 'read', listing, listLetters(context));
-  route('GET', '/fleets/:fleet_id/dead-letters/:device_id/:mail_id', 'read', showing, showLetter(context));
-  route('POST', '/fleets/:fleet_id/dead-letters::replay', 'mail', replaying, replayLetters(context), {
-    bodyLimit: selectionBytesMax,
-  });
-  route('POST', '/fleets/:fleet_id/dead-letters::drop', 'mail', dropping, dropLetters(context), {
-    bodyLimit: selectionBytesMax,
-  });
 }

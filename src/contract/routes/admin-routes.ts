@@ -5,6 +5,7 @@ import type { tokenRoutes } from '../access/token.ts';
 import type { actionDeadLetterRoutes } from '../action-run.ts';
 import type { broadcastRoutes } from '../broadcast.ts';
 import type { consumerRoutes } from '../consumer.ts';
+import type { mailDeadLetterRoutes } from '../dead-letter.ts';
 import type { deviceRoutes } from '../device.ts';
 import type { fleetRoutes } from '../fleet.ts';
 import type { forwarderRoutes } from '../forwarder.ts';
@@ -31,6 +32,7 @@ export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof forwarderRoutes &
   typeof holdRoutes &
   typeof lockoutRoutes &
+  typeof mailDeadLetterRoutes &
   typeof mailRoutes &
   typeof receiptRoutes &
   typeof recordRoutes &

@@ -61,7 +61,7 @@ export type BodyAt<M extends RouteMethod, T extends Template> =
 type Unset<Document> = Document extends object
   ? {
       [Name in keyof Document]: object extends Pick<Document, Name>
-        ? Document[Name] | undefined
+        ? Unset<Document[Name]> | undefined
         : Document[Name];
     }
   : Document;

@@ -5,8 +5,9 @@ import type {
   ReplayedLetterDocument,
 } from '../../../contract/dead-letter.ts';
 import type { ListDocument } from '../../../contract/document.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type AdminClient, type Parameters, pathOf } from '../../admin-client.ts';
+import type { AdminClient } from '../../admin-client.ts';
 import { type BulkOptions, isConfirmed, selectListed, withConfirmation } from '../../confirmation.ts';
 import { connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
@@ -23,7 +24,7 @@ import { listText, print, printable, printRaw } from '../../output.ts';
 interface FilterOptions extends FleetOptions {
   device?: string;
   name?: string;
-  reason?: string[];
+  reason?: DeadLetterDocument['reason'][];
   since?: string;
   until?: string;
 }
@@ -52,11 +53,11 @@ const verbs: readonly Verb[] = [
 const perRequest = 500;
 const listedMax = 20;
 
-function lettersPath(fleet: string): string {
-  return pathOf('fleets', fleet, 'dead-letters');
+function lettersPath({ fleet: fleet_id }: FleetOptions) {
+  return pathTo('/fleets/{fleet_id}/dead-letters', { fleet_id });
 }
 
-function filterOf({ device, name, reason, since, until }: FilterOptions): Parameters {
+function filterOf({ device, name, reason, since, until }: FilterOptions) {
   return { device_id: device, name, reason, from: since, to: until };
 }
 
@@ -88,14 +89,13 @@ async function settle(verb: Verb, mailId: string | undefined, options: SettleOpt
   }
   const client = connect(options);
   if (mailId === undefined) return settleAll(client, verb, options);
-  const { device, fleet } = options;
+  const { device } = options;
   if (device === undefined) throw new OperatorError('Give the device of the mail: --device ID.');
   if (options.dryRun) throw new OperatorError('--dry-run goes with --all.');
   const { name, done } = verb;
   const json = { letters: [{ device_id: device, mail_id: mailId }] };
-  const path = `${lettersPath(fleet)}:${name}`;
-  const { items } = await client.requestAs<ListDocument<LetterOutcome>>('POST', path, { json });
-  const [outcome] = items;
+  const path = below(lettersPath(options), `:${name}`, {});
+  const [outcome] = (await client.request('POST', path, { json })).items;
   if (outcome?.result !== done) {
     throw new OperatorError(`The letter was not ${done}: ${outcome?.result ?? 'not found'}.`);
   }
@@ -105,10 +105,10 @@ async function settle(verb: Verb, mailId: string | undefined, options: SettleOpt
 
 /** Settles those that match the filter, page by page. */
 async function settleAll(client: AdminClient, { name, done }: Verb, options: SettleOptions): Promise<void> {
-  const list = lettersPath(options.fleet);
+  const list = lettersPath(options);
   const select = () =>
     selectListed(
-      client.pagesAs<DeadLetterDocument>(list, filterOf(options)),
+      client.pages(list, filterOf(options)),
       ({ mail_id, device_id }) => `${mail_id} to ${device_id}`,
     );
   if (!(await isConfirmed([name, 'dead letters'], options, select))) return;
@@ -117,7 +117,9 @@ async function settleAll(client: AdminClient, { name, done }: Verb, options: Set
   let after: string | null | undefined;
   do {
     const json = { filter: filterOf(options), limit: perRequest, ...(after && { after }) };
-    const page: ListDocument<LetterOutcome> = await client.requestAs('POST', `${list}:${name}`, { json });
+    const page: ListDocument<LetterOutcome> = await client.request('POST', below(list, `:${name}`, {}), {
+      json,
+    });
     for (const outcome of page.items) {
       counts[outcome.result] = (counts[outcome.result] ?? 0) + 1;
       if (outcome.result !== done && failed.length < listedMax) failed.push(outcome);
@@ -137,11 +139,7 @@ export function addDeadLetterCommands(program: Command): void {
 
   withListOptions(withFilter(fleetCommand(group, 'list', 'list the dead letters of a fleet'))).action(
     async (options: FilterOptions & ListOptions) => {
-      const letters = await connect(options).listAs<DeadLetterDocument>(
-        lettersPath(options.fleet),
-        options,
-        filterOf(options),
-      );
+      const letters = await connect(options).list(lettersPath(options), options, filterOf(options));
       const columns = ['mail_id', 'device_id', 'name', 'reason', 'died_at', 'payload_bytes'] as const;
       print(options, letters, listText(letters, columns, 'There are no matching dead letters.'));
     },
@@ -150,7 +148,8 @@ export function addDeadLetterCommands(program: Command): void {
   fleetCommand(group, 'show <mail_id>', 'print the payload of a dead letter, byte for byte')
     .requiredOption('--device <id>', 'the device it was for', deviceIdOption)
     .action(async (mailId: string, options: FilterOptions & { device: string }) => {
-      const path = lettersPath(options.fleet) + pathOf(options.device, mailId);
+      const { device: device_id } = options;
+      const path = below(lettersPath(options), '/{device_id}/{mail_id}', { device_id, mail_id: mailId });
       printRaw(options, await connect(options).requestText('GET', path));
     });
 

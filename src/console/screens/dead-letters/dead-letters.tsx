@@ -1,6 +1,7 @@
 import { useContext, useState } from 'preact/hooks';
 import type { DeadLetterDocument, LetterFilter } from '../../../contract/dead-letter.ts';
 import type { ListDocument } from '../../../contract/document.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { AttentionContext } from '../../around/attention.ts';
 import { Head } from '../../frame.tsx';
 import { Pages } from '../../lists/pages.tsx';
@@ -11,7 +12,7 @@ import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
 import { LetterFilters } from './letter-filters.tsx';
@@ -49,12 +50,10 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
   const text = search.value.toString();
   const after = search.value.get('after') ?? '';
   const { filter, flags } = filterOf(search.value);
-  const path = `/fleets/${fleetId}/dead-letters`;
+  const path = pathTo('/fleets/{fleet_id}/dead-letters', { fleet_id: fleetId });
+  const query = { ...filter, reason: filter.reason && [filter.reason].flat(), after };
   const list = useResource(`${path}?${text}`, (signal) =>
-    callAs<ListDocument<DeadLetterDocument>>('GET', path, {
-      query: { ...filter, after, limit: pageLetters },
-      signal,
-    }),
+    call('GET', path, { query: { ...query, limit: pageLetters }, signal }),
   );
   const attention = useContext(AttentionContext);
   const [asked, setAsked] = useState<{ verb: 'replay' | 'drop'; letters: Letters } | undefined>();
@@ -92,10 +91,7 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
           )}
         </Loaded>
       </div>
-      <Commands
-        command={['dead-letter', 'list', '--fleet', fleetId, ...flags]}
-        request={{ path, query: { ...filter, after } }}
-      />
+      <Commands command={['dead-letter', 'list', '--fleet', fleetId, ...flags]} request={{ path, query }} />
       {asked && (
         <SettleDialog
           fleetId={fleetId}

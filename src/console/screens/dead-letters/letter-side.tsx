@@ -1,11 +1,12 @@
 import type { DeadLetterDocument } from '../../../contract/dead-letter.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame.tsx';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Payload } from '../../parts/payload.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 
 export interface LetterSideProps {
@@ -20,9 +21,13 @@ export interface LetterSideProps {
 /** One letter with its payload, and what can be done with it or with those that are selected. */
 export function LetterSide({ fleetId, letter, count, onReplay, onDrop }: LetterSideProps) {
   const { device_id, mail_id, name, fetch_count, requeue_count, queued_at, reason, died_at } = letter;
-  const path = `/fleets/${fleetId}/dead-letters/${device_id}/${mail_id}`;
+  const path = pathTo('/fleets/{fleet_id}/dead-letters/{device_id}/{mail_id}', {
+    fleet_id: fleetId,
+    device_id,
+    mail_id,
+  });
   const payload = useResource(path, async (signal) => ({
-    document: await callAs<unknown>('GET', path, { signal }),
+    document: await call('GET', path, { signal }),
   }));
   const many = count > 1 ? ` ${count}` : '';
   return (

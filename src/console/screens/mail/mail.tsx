@@ -1,6 +1,4 @@
 import { useState } from 'preact/hooks';
-import type { ReplayedLetterDocument } from '../../../contract/dead-letter.ts';
-import type { ListDocument } from '../../../contract/document.ts';
 import type { ReceiptDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Head, Section } from '../../frame.tsx';
@@ -10,7 +8,7 @@ import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { call, callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { isSettled, MailLife, useReceipt } from './mail-life.tsx';
 import { MailPayload } from './mail-payload.tsx';
@@ -97,11 +95,8 @@ function MailTools({ fleetId, receipt, onDone }: MailToolsProps) {
   const replay = (): void => {
     void submit(async () => {
       const body = { letters: [{ device_id, mail_id }] };
-      const answer = await callAs<ListDocument<ReplayedLetterDocument>>(
-        'POST',
-        `/fleets/${fleetId}/dead-letters:replay`,
-        { body },
-      );
+      const replayPath = pathTo('/fleets/{fleet_id}/dead-letters:replay', { fleet_id: fleetId });
+      const answer = await call('POST', replayPath, { body });
       const [{ result = 'not_found', new_mail_id = undefined } = {}] = answer.items;
       if (new_mail_id !== undefined) go(href([fleetId, 'devices', device_id, 'mail', new_mail_id]));
       else setRefused(`It was not replayed: ${result.replaceAll('_', ' ')}.`);
