@@ -23,7 +23,7 @@ import { topHandlers } from '../admin-api/server/top.ts';
 import { auditRoutes } from '../contract/access/audit.ts';
 import { lockoutRoutes } from '../contract/access/lockout.ts';
 import { consoleCodeRoutes } from '../contract/access/login.ts';
-import { tokenRoutes } from '../contract/access/token.ts';
+import { claimTokenRoutes, tokenRoutes } from '../contract/access/token.ts';
 import { actionDeadLetterRoutes } from '../contract/action-run.ts';
 import { broadcastRoutes } from '../contract/broadcast.ts';
 import { consumerRoutes } from '../contract/consumer.ts';
@@ -49,7 +49,7 @@ import { addBackupMetrics } from '../features/backups/metrics.ts';
 import { backupHandlers } from '../features/backups/routes.ts';
 import { addBroadcastMetrics } from '../features/broadcasts/metrics.ts';
 import { broadcastBodyBytesMax, broadcastHandlers } from '../features/broadcasts/routes.ts';
-import { addClaimTokenRoutes } from '../features/claiming/routes.ts';
+import { claimTokenHandlers } from '../features/claiming/routes.ts';
 import { attentionToConsumers } from '../features/consumers/attention.ts';
 import { addConsumerMetrics } from '../features/consumers/metrics.ts';
 import { consumerHandlers } from '../features/consumers/routes.ts';
@@ -91,7 +91,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app) => addRoutes(app, holdRoutes, holdHandlers(parts)),
       (app, { open }) => addRoutes(app, tokenRoutes, tokenHandlers(parts, open)),
       (app) => config.console && addRoutes(app, consoleCodeRoutes, consoleCodeHandlers(parts)),
-      (app) => addClaimTokenRoutes(app, parts),
+      (app) => addRoutes(app, claimTokenRoutes, claimTokenHandlers(parts)),
       (app, { exports }) => addRoutes(app, auditRoutes, auditHandlers(parts, exports)),
       (app) => addActionRoutes(app, parts),
       (app) => addActionRunRoutes(app, parts),

@@ -98,7 +98,7 @@ export const tokenRoutes = declareRoutes({
 });
 
 /** A token with which devices register themselves. */
-export const claimTokenDocument = Type.Object({
+const claimTokenDocument = Type.Object({
   claim_token_id: Type.String(),
   fleet_id: fleetId,
   name,
@@ -111,7 +111,7 @@ export const claimTokenDocument = Type.Object({
   tags,
 });
 export type ClaimTokenDocument = Static<typeof claimTokenDocument>;
-export const createdClaimTokenDocument = Type.Interface([claimTokenDocument], {
+const createdClaimTokenDocument = Type.Interface([claimTokenDocument], {
   claim_token: Type.String({ description: 'Shown once.' }),
   claiming: Type.Boolean({
     description: 'Whether devices may claim now: the key `claiming` of the configuration.',
@@ -119,7 +119,7 @@ export const createdClaimTokenDocument = Type.Interface([claimTokenDocument], {
 });
 export type CreatedClaimTokenDocument = Static<typeof createdClaimTokenDocument>;
 
-export const newClaimTokenBody = closedObject({
+const newClaimTokenBody = closedObject({
   name: Type.Optional(name),
   devices_max: Type.Integer({
     minimum: 1,
@@ -136,4 +136,28 @@ export const newClaimTokenBody = closedObject({
     }),
   ),
   tags: Type.Optional(tags),
+});
+
+/** `/fleets/{fleet_id}/claim-tokens`: tokens with which devices register themselves. */
+export const claimTokenRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/claim-tokens': {
+    scope: 'read',
+    summary: 'List claim tokens',
+    query: Type.Object({ after: Type.String({ default: '', maxLength: 36 }), limit: pageLimit }),
+    answers: { 200: listOf(claimTokenDocument) },
+  },
+  'POST /fleets/{fleet_id}/claim-tokens': {
+    scope: 'provision',
+    summary: 'Create a claim token',
+    description:
+      'Creates a token with which devices register themselves at `POST /v1/claim`. Its text is returned only once.',
+    body: newClaimTokenBody,
+    answers: { 201: createdClaimTokenDocument },
+  },
+  'DELETE /fleets/{fleet_id}/claim-tokens/{claim_token_id}': {
+    scope: 'provision',
+    summary: 'Revoke a claim token',
+    description: 'Devices that claimed with it remain.',
+    answers: { 204: noDocument },
+  },
 });

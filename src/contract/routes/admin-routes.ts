@@ -1,7 +1,7 @@
 import type { auditRoutes } from '../access/audit.ts';
 import type { lockoutRoutes } from '../access/lockout.ts';
 import type { consoleCodeRoutes } from '../access/login.ts';
-import type { tokenRoutes } from '../access/token.ts';
+import type { claimTokenRoutes, tokenRoutes } from '../access/token.ts';
 import type { actionDeadLetterRoutes } from '../action-run.ts';
 import type { broadcastRoutes } from '../broadcast.ts';
 import type { consumerRoutes } from '../consumer.ts';
@@ -24,6 +24,7 @@ export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof auditRoutes &
   typeof backupRoutes &
   typeof broadcastRoutes &
+  typeof claimTokenRoutes &
   typeof consoleCodeRoutes &
   typeof consumerRoutes &
   typeof deviceRoutes &

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import type { ClaimTokenDocument, CreatedClaimTokenDocument } from '../../../contract/access/token.ts';
-import { pathOf } from '../../admin-client.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
 import {
@@ -21,6 +20,10 @@ interface CreateOptions extends FleetOptions {
   tag?: string[];
 }
 
+function claimTokensPath({ fleet: fleet_id }: { fleet: string }) {
+  return pathTo('/fleets/{fleet_id}/claim-tokens', { fleet_id });
+}
+
 /** `claim-token create|list|revoke`. */
 export function addClaimTokenCommands(program: Command): void {
   const group = program
@@ -33,12 +36,9 @@ export function addClaimTokenCommands(program: Command): void {
     .option('--expires <when>', 'expiry: a time, or a duration like 90d; default: never', moment('ahead'))
     .option('--id-pattern <re2>', 'pattern that device ids must match; devices must then send their id')
     .option('--tag <tag>', 'tag for the devices; repeatable', several)
-    .action(async ({ fleet, devices, name, expires, idPattern, tag, ...options }: CreateOptions) => {
+    .action(async ({ devices, name, expires, idPattern, tag, ...options }: CreateOptions) => {
       const json = { name, devices_max: devices, expires_at: expires, id_pattern: idPattern, tags: tag };
-      const path = pathOf('fleets', fleet, 'claim-tokens');
-      const token = await connect(options).requestAs<CreatedClaimTokenDocument>('POST', path, {
-        json,
-      });
+      const token = await connect(options).request('POST', claimTokensPath(options), { json });
       const { claiming, ...shown } = token;
       const text = fields({ ...shown, expires_at: token.expires_at ?? 'never (see --expires)' });
       const warning =
@@ -48,10 +48,7 @@ export function addClaimTokenCommands(program: Command): void {
 
   withListOptions(fleetCommand(group, 'list', 'list the claim tokens of a fleet')).action(
     async (options: FleetOptions & ListOptions) => {
-      const tokens = await connect(options).listAs<ClaimTokenDocument>(
-        pathOf('fleets', options.fleet, 'claim-tokens'),
-        options,
-      );
+      const tokens = await connect(options).list(claimTokensPath(options), options);
       const columns = [
         'claim_token_id',
         'name',
@@ -68,7 +65,8 @@ export function addClaimTokenCommands(program: Command): void {
 
   fleetCommand(group, 'revoke <claim_token_id>', 'revoke a claim token').action(
     async (id: string, options: FleetOptions) => {
-      await connect(options).requestAs('DELETE', pathOf('fleets', options.fleet, 'claim-tokens', id));
+      const path = below(claimTokensPath(options), '/{claim_token_id}', { claim_token_id: id });
+      await connect(options).request('DELETE', path);
       print(options, { ok: true }, 'The claim token is revoked.');
     },
   );

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ClaimTokenDocument } from '../../../contract/access/token.ts';
-import type { ListDocument } from '../../../contract/document.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Head } from '../../frame.tsx';
 import { useKeys } from '../../page/keys.ts';
@@ -11,20 +11,16 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { call } from '../../server/client.ts';
+import { useDocument } from '../../server/resource.ts';
 import { AuditLinks } from './audit-links.tsx';
 import { NewClaimToken } from './new-claim-token.tsx';
 import { Expiry } from './tokens.tsx';
 
 /** Tokens with which devices of the fleet register themselves: how many did, and how many may. */
 export function ClaimTokenList({ fleetId, tabs }: { fleetId: string; tabs: ComponentChildren }) {
-  const path = `/fleets/${fleetId}/claim-tokens`;
-  const tokens = useResource(
-    path,
-    (signal) => callAs<ListDocument<ClaimTokenDocument>>('GET', path, { query: { limit: 1_000 }, signal }),
-    5,
-  );
+  const path = pathTo('/fleets/{fleet_id}/claim-tokens', { fleet_id: fleetId });
+  const tokens = useDocument(path, 5, { limit: 1_000 });
   const [isMaking, setMaking] = useState(search.value.has('new'));
   const [revoked, setRevoked] = useState<ClaimTokenDocument | undefined>();
   useKeys({ r: tokens.refresh, n: () => setMaking(true) });
@@ -61,7 +57,9 @@ export function ClaimTokenList({ fleetId, tabs }: { fleetId: string; tabs: Compo
       {revoked && (
         <Confirm
           title="Revoke the claim token"
-          work={() => callAs('DELETE', `${path}/${revoked.claim_token_id}`)}
+          work={() =>
+            call('DELETE', below(path, '/{claim_token_id}', { claim_token_id: revoked.claim_token_id }))
+          }
           onClose={() => setRevoked(undefined)}
           onDone={tokens.refresh}
         >

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { CreatedClaimTokenDocument } from '../../../contract/access/token.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { ExpiryField, expiryTime } from '../../forms/expiry.tsx';
 import { Field, formTexts } from '../../forms/field.tsx';
 import { ShownOnce } from '../../forms/shown-once.tsx';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 export interface NewClaimTokenProps {
@@ -30,9 +31,9 @@ export function NewClaimToken({ fleetId, onClose, onMade }: NewClaimTokenProps) 
       ...(text('pattern') && { id_pattern: text('pattern') }),
       ...(tags.length > 0 && { tags }),
     };
-    const path = `/fleets/${fleetId}/claim-tokens`;
+    const path = pathTo('/fleets/{fleet_id}/claim-tokens', { fleet_id: fleetId });
     void submit(async () => {
-      setMade(await callAs<CreatedClaimTokenDocument>('POST', path, { body }));
+      setMade(await call('POST', path, { body }));
       onMade();
     });
   };
