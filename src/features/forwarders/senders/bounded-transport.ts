@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
+import { boundSocket } from './bounded-socket.ts';
 
 /**
  * Bytes that a NATS server may send: these, and three quarters of what it was sent. It introduces itself in a few KB,
@@ -8,8 +9,6 @@ import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
  */
 const receivedBytesMax = 65_536;
 const answeredShare = 3 / 4;
-export const tooMuchReceivedCode = 'ERR_TOO_MUCH_RECEIVED';
-export const tooMuchReceivedReason = 'NATS sends more than it is asked for.';
 
 /**
  * Connection to a NATS server that need not be one. The library reads whatever comes, on the main thread: an endless
@@ -35,14 +34,9 @@ export class BoundedTransport extends NodeTransport {
   }
 }
 
-/** Counts where the socket takes what it has read, for listeners come and go; destroys it beyond the bound. */
 function bounded<S extends Socket>(socket: S): S {
-  const push = socket.push.bind(socket);
-  socket.push = (chunk: unknown, encoding?: BufferEncoding) => {
-    if (socket.bytesRead <= receivedBytesMax + socket.bytesWritten * answeredShare)
-      return push(chunk, encoding);
-    socket.destroy(Object.assign(new Error(tooMuchReceivedReason), { code: tooMuchReceivedCode }));
-    return false;
-  };
-  return socket;
+  return boundSocket(
+    socket,
+    ({ bytesRead, bytesWritten }) => bytesRead <= receivedBytesMax + bytesWritten * answeredShare,
+  );
 }

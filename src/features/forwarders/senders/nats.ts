@@ -15,7 +15,8 @@ import { recordJson } from '../../records/record-line.ts';
 import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
 import type { Forwarder, NatsDestination } from '../declaration/forwarder.ts';
 import { addressesOf, errorCode, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
-import { BoundedTransport, tooMuchReceivedCode, tooMuchReceivedReason } from './bounded-transport.ts';
+import { isTooMuchReceived } from './bounded-socket.ts';
+import { BoundedTransport } from './bounded-transport.ts';
 import { LinkedAbort } from './linked-abort.ts';
 import type { Outcome, Sender, SendOptions } from './sender.ts';
 
@@ -234,7 +235,7 @@ function reasonOf(error: unknown): string {
   }
   if (is(errors.PermissionViolationError))
     return 'NATS does not allow these credentials to publish to this subject.';
-  if (errorCode(error) === tooMuchReceivedCode) return tooMuchReceivedReason;
+  if (isTooMuchReceived(errorCode(error))) return 'NATS sends more than it is asked for.';
   if (is(errors.TimeoutError)) return 'NATS did not answer in time.';
   if (error instanceof JetStreamApiError) return `The stream rejected it (error ${error.code}).`;
   if (errorCode(error) === forbiddenAddressCode) return forbiddenAddressReason;

@@ -1,12 +1,13 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { LookupFunction } from 'node:net';
-import { Agent, request } from 'undici';
+import { Agent, buildConnector, request } from 'undici';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import { recordJson } from '../../records/record-line.ts';
 import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
 import type { Forwarder, SigningSecret, WebhookDestination } from '../declaration/forwarder.ts';
 import { signingKey } from '../declaration/signing-secret.ts';
 import { allowedLookup, errorCode, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
+import { boundSocket, isTooMuchReceived } from './bounded-socket.ts';
 import { LinkedAbort } from './linked-abort.ts';
 import type { Outcome, Sender } from './sender.ts';
 
@@ -43,6 +44,8 @@ function signatureHeaders(
 
 /** How much of an answer is read and discarded, so that its connection can be reused. */
 const answerBytesMax = 65_536;
+/** How much may arrive for one request: beside the body, its head, and what frames or encrypts it. */
+const receivedBytesMax = 2 * answerBytesMax;
 
 /**
  * Statuses about this body. Any other refusal is about the destination (a wrong path, an expired token) and applies
@@ -61,11 +64,11 @@ export class WebhookSender implements Sender {
     this.#url = url;
     const timeoutMs = forwarder.timeoutSeconds * 1_000;
     this.#agent = new Agent({
-      connect: {
+      connect: boundedConnector({
         ...forwarder.secrets.tls,
         timeout: timeoutMs,
         ...(isAnyHostAllowed(forwardHosts) && { lookup: allowedLookup() as LookupFunction }),
-      },
+      }),
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
     });
@@ -94,6 +97,8 @@ export class WebhookSender implements Sender {
     } catch (error) {
       const code = errorCode(error) ?? 'unknown';
       if (code === forbiddenAddressCode) return { result: 'failed', reason: forbiddenAddressReason };
+      if (isTooMuchReceived(code))
+        return { result: 'failed', reason: 'The receiver answers without an end.' };
       const isLate = linked.isLate || code.includes('TIMEOUT');
       const reason = isLate
         ? `The receiver did not answer within ${timeoutSeconds} seconds.`
@@ -105,6 +110,22 @@ export class WebhookSender implements Sender {
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
+}
+
+/** Connects as undici does, and bounds what the receiver may send until the next request is written. */
+function boundedConnector(options: buildConnector.BuildOptions): buildConnector.connector {
+  const connect = buildConnector(options);
+  return (to, done) =>
+    connect(to, (...[error, socket]) => {
+      if (socket === null) return done(error, null);
+      let written = 0;
+      let readBefore = 0;
+      const bounded = boundSocket(socket, ({ bytesRead, bytesWritten }) => {
+        if (bytesWritten !== written) [written, readBefore] = [bytesWritten, bytesRead];
+        return bytesRead - readBefore <= receivedBytesMax;
+      });
+      done(null, bounded);
+    });
 }
 
 function bodyOf(fleetId: string, records: readonly StoredRecord[]): Buffer {

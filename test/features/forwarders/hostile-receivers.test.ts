@@ -13,32 +13,37 @@ beforeAll(async () => {
 });
 
 const info = 'INFO {"server_id":"x","version":"2.10.0","proto":1,"headers":true,"max_payload":1048576}\r\n';
+const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 /** Bound on what the library may have read and the kernels on both sides may hold. */
 const takenMax = 16 * 1024 * 1024;
 
 interface Ended {
-  /** Bytes that left this side before the server ended the connection. */
+  /** Bytes that left this side before the server ended the connections: one to see whether it is there, and one to test. */
   sent: number;
   test: { status: number; body: { result?: string; reason?: string } };
 }
 
 /** Tries a forwarder on a receiver that talks as it likes, until its connection is ended. */
-async function tryOn(talk: (socket: Socket) => Promise<void>): Promise<Ended> {
+async function tryOn(kind: 'nats' | 'webhook', talk: (socket: Socket) => Promise<void>): Promise<Ended> {
   await using receiver = createServer().listen(0, '127.0.0.1');
   await once(receiver, 'listening');
-  const ended = new Promise<number>((resolve) => {
-    receiver.once('connection', (socket: Socket) => {
-      socket.on('error', () => {}).on('close', () => resolve(socket.bytesWritten));
-      // It is cut off in the midst of it.
-      talk(socket).catch(() => {});
-    });
+  const sockets: Socket[] = [];
+  receiver.on('connection', (socket: Socket) => {
+    sockets.push(socket.on('error', () => {}));
+    // It is cut off in the midst of it.
+    talk(socket).catch(() => {});
   });
   const { port } = receiver.address() as AddressInfo;
-  const path = `/fleets/${fleet.fleetId}/forwarders/hostile`;
-  const forwarder = { type: 'nats', enabled: false, servers: [`nats://127.0.0.1:${port}`], subject: 'a.b' };
-  expect((await server.admin('PUT', path, { ...forwarder, timeout_seconds: 1 })).status).toBeLessThan(300);
+  const path = `/fleets/${fleet.fleetId}/forwarders/hostile-${kind}`;
+  const destination =
+    kind === 'nats'
+      ? { servers: [`nats://127.0.0.1:${port}`], subject: 'a.b' }
+      : { url: `http://127.0.0.1:${port}/` };
+  const forwarder = { type: kind, enabled: false, timeout_seconds: 2, ...destination };
+  expect((await server.admin('PUT', path, forwarder)).status).toBeLessThan(300);
   const test = await server.admin<Ended['test']['body']>('POST', `${path}/test`);
-  return { sent: await ended, test };
+  await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')));
+  return { sent: sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0), test };
 }
 
 /** Writes the text again and again, as fast as it is read. */
@@ -87,16 +92,36 @@ it.each([
     },
   ],
 ])('a NATS receiver that sends %s is cut off, and told of in a sentence', async (_, talk) => {
-  const { sent, test } = await tryOn(talk);
+  const { sent, test } = await tryOn('nats', talk);
   expect(test.status).toBe(200);
   expect(JSON.stringify(test.body)).toMatch(/NATS/);
   expect(sent).toBeLessThan(takenMax);
   expect((await server.admin('GET', '/self')).status).toBe(200);
 });
 
+/** Answers a request with an endless text. */
+async function answer(socket: Socket, start: string, text: string): Promise<void> {
+  await once(socket.resume().setNoDelay(true), 'data');
+  socket.write(start);
+  await flood(socket, text);
+}
+
+it.each([
+  ['early hints without an end', '', 'HTTP/1.1 103 E\r\n\r\n'.repeat(1_000)],
+  ['an endless reason', 'HTTP/1.1 200 ', 'a'.repeat(65_536)],
+  ['a chunk with an endless extension', `${chunked}1;`, 'a'.repeat(65_536)],
+  ['a chunk with an endless size', `${chunked}0`, '0'.repeat(65_536)],
+])('a webhook receiver that answers %s is cut off', async (_, start, text) => {
+  const { sent, test } = await tryOn('webhook', (socket) => answer(socket, start, text));
+  expect(test.status).toBe(200);
+  expect(JSON.stringify(test.body)).not.toMatch(/did not answer/);
+  expect(sent).toBeLessThan(takenMax);
+  expect((await server.admin('GET', '/self')).status).toBe(200);
+});
+
 it('what a NATS receiver sends stands nowhere in the log', async () => {
   const line = '{"level":50,"msg":"FORGED"}';
-  await tryOn(async (socket) => {
+  await tryOn('nats', async (socket) => {
     await greet(socket);
     socket.write(`X\n${line}\n`);
   });
