@@ -1,7 +1,7 @@
 import { tokenHandlers } from '../admin-api/auth/tokens.ts';
 import { consoleCodeHandlers } from '../admin-api/console/login-routes.ts';
-import { addExportRoute } from '../admin-api/import-export/device-export.ts';
-import { addImportRoute } from '../admin-api/import-export/import.ts';
+import { deviceExportHandlers } from '../admin-api/import-export/device-export.ts';
+import { deviceImportHandlers } from '../admin-api/import-export/import.ts';
 import { attentionHandlers } from '../admin-api/insight/attention.ts';
 import { DeviceCounts } from '../admin-api/insight/device-counts.ts';
 import { diagnosisHandlers } from '../admin-api/insight/diagnosis.ts';
@@ -29,6 +29,7 @@ import { broadcastRoutes } from '../contract/broadcast.ts';
 import { consumerRoutes } from '../contract/consumer.ts';
 import { mailDeadLetterRoutes } from '../contract/dead-letter.ts';
 import { deviceRoutes } from '../contract/device.ts';
+import { deviceExportRoutes, deviceImportRoutes } from '../contract/device-transfer.ts';
 import { fleetRoutes } from '../contract/fleet.ts';
 import { forwarderRoutes } from '../contract/forwarder.ts';
 import { attentionRoutes } from '../contract/insight/attention.ts';
@@ -78,7 +79,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app) => addRoutes(app, refusalRoutes, refusalHandlers(parts)),
       (app) => addRoutes(app, diagnosisRoutes, diagnosisHandlers(parts)),
       (app) => addRoutes(app, lockoutRoutes, lockoutHandlers(parts)),
-      (app, { exports }) => addExportRoute(app, parts, exports),
+      (app, { exports }) => addRoutes(app, deviceExportRoutes, deviceExportHandlers(parts, exports)),
       (app) => addRoutes(app, receiptRoutes, receiptHandlers(parts)),
       (app) =>
         addRoutes(app, mailDeadLetterRoutes, mailDeadLetterHandlers(parts), {
@@ -111,7 +112,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
           'POST /fleets/{fleet_id}/schemas:check': 2 * (config.schemaBytesMax + config.bodyBytesMax) + 4_096,
         }),
     ],
-    imports: [(app) => addImportRoute(app, parts)],
+    imports: [(app) => addRoutes(app, deviceImportRoutes, deviceImportHandlers(app, parts))],
     bytes: [
       (app) =>
         addRoutes(app, schemaRoutes, schemaHandlers(parts), {

@@ -1,15 +1,12 @@
-import type { Readable } from 'node:stream';
-import { type Static, Type } from 'typebox';
-import { deviceFilter } from '../../contract/device.ts';
-import { errorAnswers, fleetPath } from '../../contract/document.ts';
+import type { DeviceExportQuery, deviceExportRoutes } from '../../contract/device-transfer.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { AdminApp, AllShards, Handler } from '../request/context.ts';
-import { routesOf } from '../request/route.ts';
+import type { AllShards } from '../request/context.ts';
+import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import type { Transfers } from '../request/transfers.ts';
 import type { Turn } from '../request/turn.ts';
@@ -17,7 +14,7 @@ import { deviceFilterOf } from '../routes/device-filter.ts';
 import { listDevices } from '../routes/device-list.ts';
 import { csvLine, nameCell, tagsCell } from './device-lines.ts';
 
-interface Needs {
+interface Parts {
   config: AdminApiConfig;
   registry: Registry;
   shards: AllShards;
@@ -26,30 +23,12 @@ interface Needs {
 /** Devices per chunk of the answer, which takes some milliseconds of this thread. */
 const devicesPerChunk = 250;
 
-const formats = ['ndjson', 'csv'] as const;
-type Format = (typeof formats)[number];
-
-const exportQuery = Type.Object({
-  ...deviceFilter.properties,
-  format: Type.Unsafe<Format>({ type: 'string', enum: [...formats], default: 'ndjson' }),
-  with: Type.Optional(
-    Type.Literal('digests', { description: 'Also the SHA-256 of each secret, which an import takes.' }),
-  ),
-  after: Type.String({
-    default: '',
-    pattern: '^[A-Za-z0-9]{0,10}$',
-    description: 'Continue after this device id; only for an export of all devices, which is in order of id.',
-  }),
-});
-
-const answer = Type.Unsafe<Readable>({ type: 'string' });
-
 function header(withDigests: boolean): string {
   const columns = ['fleet_id', 'device_id', 'name', 'tags', 'enabled', 'created_at'];
   return csvLine(withDigests ? [...columns, 'secret_digest'] : columns);
 }
 
-function line(status: DeviceStatus, format: Format, withDigests: boolean): string {
+function line(status: DeviceStatus, format: DeviceExportQuery['format'], withDigests: boolean): string {
   const { device, name, tags, enabled, createdAtMs, secretDigests } = status;
   const createdAt = timeTextOf(createdAtMs);
   const [digest] = secretDigests;
@@ -70,7 +49,7 @@ function line(status: DeviceStatus, format: Format, withDigests: boolean): strin
 }
 
 /** Refuses `after` with filters: matching devices come in the order of the index that finds them. @throws ApiError bad_request. */
-function checkAfter({ after, format: _, with: __, ...filter }: Static<typeof exportQuery>): void {
+function checkAfter({ after, format: _, with: __, ...filter }: DeviceExportQuery): void {
   if (after === '' || Object.keys(filter).length === 0) return;
   throw new ApiError('bad_request', {
     msg: '`after` works only for an export of all devices. Omit the filters.',
@@ -80,7 +59,7 @@ function checkAfter({ after, format: _, with: __, ...filter }: Static<typeof exp
 async function* lines(
   shards: AllShards,
   filter: DeviceFilter,
-  query: Static<typeof exportQuery>,
+  query: DeviceExportQuery,
   { signal, turn }: { signal: AbortSignal; turn: Turn },
   onDevices: (count: number) => void,
 ): AsyncGenerator<string> {
@@ -97,45 +76,27 @@ async function* lines(
   }
 }
 
-const exporting = {
-  summary: 'Export devices',
-  description:
-    'Exports all devices of the fleet, or those that match, one per line, in the format that an import takes. In order of device id if there are no filters.',
-  params: fleetPath,
-  querystring: exportQuery,
-  response: {
-    200: {
-      description: 'The devices.',
-      content: { 'application/x-ndjson': { schema: answer }, 'text/csv': { schema: answer } },
+/** Handles `/fleets/{fleet_id}/devices:export`. */
+export function deviceExportHandlers(
+  { config, registry, shards }: Parts,
+  exports: Transfers,
+): Handlers<typeof deviceExportRoutes> {
+  return {
+    'GET /fleets/{fleet_id}/devices:export': async ({ params, query, turn, audited: { about } }, reply) => {
+      const { fleet } = registry.fleet(params.fleet_id);
+      checkAfter(query);
+      const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
+      const filter = deviceFilterOf(fleet, query, config);
+      if (query.with !== undefined) about.with = query.with;
+      let devices = 0;
+      const onDevices = (count: number): void => {
+        devices += count;
+        about.devices = devices;
+      };
+      const answer = exports.begin(reply, fleet.fleetId, (signal) =>
+        lines(shards, filter, query, { signal, turn }, onDevices),
+      );
+      return reply.type(`${type}; charset=utf-8`).send(answer);
     },
-    ...errorAnswers,
-  },
-};
-
-const exportDevices =
-  ({ config, registry, shards }: Needs, exports: Transfers): Handler<typeof exporting> =>
-  async ({ params, query, turn, audited: { about } }, reply) => {
-    const { fleet } = registry.fleet(params.fleet_id);
-    checkAfter(query);
-    const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
-    const filter = deviceFilterOf(fleet, query, config);
-    if (query.with !== undefined) about.with = query.with;
-    let devices = 0;
-    const onDevices = (count: number): void => {
-      devices += count;
-      about.devices = devices;
-    };
-    const answer = exports.begin(reply, fleet.fleetId, (signal) =>
-      lines(shards, filter, query, { signal, turn }, onDevices),
-    );
-    return reply.type(`${type}; charset=utf-8`).send(answer);
   };
-
-/** Adds `/fleets/{fleet_id}/devices:export`. An export that fails midway aborts the transfer. */
-export function addExportRoute(app: AdminApp, context: Needs, exports: Transfers): void {
-  const route = routesOf(app);
-  route('GET', '/fleets/:fleet_id/devices::export', 'provision', exporting, exportDevices(context, exports), {
-    // An export with digests can create the same devices elsewhere.
-    book: ({ query }) => ((query as Static<typeof exportQuery>).with === undefined ? undefined : 'change'),
-  });
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyRequest } from 'fastify';
 import type { ImportedLine } from '../../contract/device.ts';
+import type { ExistingPolicy } from '../../contract/device-transfer.ts';
 import { tagsMax } from '../../core/bounds.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
@@ -27,12 +28,9 @@ const linesPerTurn = 50;
 /** Maximum line length, ten times that of a device with a long name and many long tags. */
 const lineBytesMax = 65_536;
 
-export const importTypes = ['text/csv', 'application/x-ndjson'] as const;
-export const existingPolicies = ['error', 'skip', 'update'] as const;
-
 export interface ImportOptions {
   fleetId: string;
-  onExisting: (typeof existingPolicies)[number];
+  onExisting: ExistingPolicy;
   /** Skips earlier lines, which an earlier import has stored. */
   fromLine: number;
   /** Accepts lines that an earlier import stored without its answer having arrived. */

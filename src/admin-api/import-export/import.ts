@@ -1,18 +1,18 @@
 import { Readable } from 'node:stream';
-import { type Static, Type } from 'typebox';
-import { newDevicesBody } from '../../contract/device.ts';
-import { errorAnswers, fleetPath } from '../../contract/document.ts';
+import type { Static } from 'typebox';
+import type { newDevicesBody } from '../../contract/device.ts';
+import { type deviceImportRoutes, importTypes } from '../../contract/device-transfer.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { AdminApp, AllShards, Handler } from '../request/context.ts';
-import { routesOf } from '../request/route.ts';
+import type { AdminApp, AllShards } from '../request/context.ts';
+import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { Transfers } from '../request/transfers.ts';
-import { DeviceImport, existingPolicies, importTypes } from './device-import.ts';
+import { DeviceImport } from './device-import.ts';
 
-interface Needs {
+interface Parts {
   config: AdminApiConfig;
   registry: Registry;
   shards: AllShards;
@@ -21,39 +21,6 @@ interface Needs {
 /** Devices created at a time: some milliseconds of this thread, and one commit of each shard. */
 const chunkDevices = 1_000;
 
-/** Has no schema, because each line is validated by itself. */
-const lines = Type.Unsafe<Readable>({ description: 'One device per line.' });
-const importBody = {
-  content: {
-    'application/json': { schema: newDevicesBody },
-    ...Object.fromEntries(importTypes.map((type) => [type, { schema: lines }])),
-  },
-};
-const importQuery = Type.Object({
-  on_existing: Type.Unsafe<(typeof existingPolicies)[number]>({
-    type: 'string',
-    enum: [...existingPolicies],
-    default: 'error',
-    description:
-      'What to do with a listed device that exists: answer an error, skip it, or update it from its line.',
-  }),
-  resume: Type.Boolean({
-    default: false,
-    description:
-      'Resume an earlier import of the same lines: a device that equals its line, including its secret, is `unchanged` instead of `already_exists`.',
-  }),
-  from_line: Type.Integer({
-    minimum: 1,
-    default: 1,
-    description: 'Skip earlier lines. The answers of an import that ended early tell which are stored.',
-  }),
-});
-
-const answerText = Type.Unsafe<Readable>({ type: 'string' });
-const importAnswer = {
-  description: 'One line per device.',
-  content: Object.fromEntries(importTypes.map((type) => [type, { schema: answerText }])),
-};
 const header = 'fleet_id,device_id,device_secret\n';
 
 function line({ device: { device }, secret }: NewDevice): string {
@@ -89,7 +56,7 @@ async function store(devices: readonly NewDevice[], shards: AllShards): Promise<
 }
 
 async function* generate(
-  { registry, shards }: Pick<Needs, 'registry' | 'shards'>,
+  { registry, shards }: Pick<Parts, 'registry' | 'shards'>,
   { fleetId, count, tags }: { fleetId: string; count: number; tags: readonly string[] },
   signal: AbortSignal,
   onStored: (devices: number) => void,
@@ -111,22 +78,12 @@ async function* generate(
   }
 }
 
-const importing = {
-  summary: 'Create or import devices',
-  description:
-    'JSON: creates devices and answers a CSV with one line per device as it is stored, including its secret, which is shown only once. CSV or NDJSON: imports the listed devices and answers the outcome of each line once it is on disk; after importBadLinesMax lines that are no device it ends, with a last line whose error is `import_ended`.',
-  params: fleetPath,
-  querystring: importQuery,
-  body: importBody,
-  response: { 200: importAnswer, ...errorAnswers },
-};
-
 const importDevices =
   (
-    { config, registry, shards }: Needs,
+    { config, registry, shards }: Parts,
     listed: DeviceImport,
     imports: Transfers,
-  ): Handler<typeof importing> =>
+  ): HandlerOf<typeof deviceImportRoutes, 'POST /fleets/{fleet_id}/devices:import'> =>
   async (request, reply) => {
     const { params, query } = request;
     const { fleetId } = registry.fleet(params.fleet_id).fleet;
@@ -154,20 +111,11 @@ const importDevices =
     return reply.type('text/csv; charset=utf-8').send(csv);
   };
 
-/**
- * Adds `/fleets/{fleet_id}/devices:import`. A line is sent once its device is on disk. An import that fails midway
- * aborts the transfer, so that no client takes it for complete; the devices of the lines sent are stored.
- */
-export function addImportRoute(app: AdminApp, context: Needs): void {
-  const imports = new Transfers(app, 'imports', context.config.importsMax);
+/** Handles `/fleets/{fleet_id}/devices:import`. Has `app` take lists of devices as they come. */
+export function deviceImportHandlers(app: AdminApp, parts: Parts): Handlers<typeof deviceImportRoutes> {
+  const imports = new Transfers(app, 'imports', parts.config.importsMax);
   app.addContentTypeParser([...importTypes], (_request, payload, done) => done(null, payload));
-
-  routesOf(app)(
-    'POST',
-    '/fleets/:fleet_id/devices::import',
-    'provision',
-    importing,
-    importDevices(context, new DeviceImport(context), imports),
-    { hasLongBody: true },
-  );
+  return {
+    'POST /fleets/{fleet_id}/devices:import': importDevices(parts, new DeviceImport(parts), imports),
+  };
 }

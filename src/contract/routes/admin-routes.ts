@@ -7,6 +7,7 @@ import type { broadcastRoutes } from '../broadcast.ts';
 import type { consumerRoutes } from '../consumer.ts';
 import type { mailDeadLetterRoutes } from '../dead-letter.ts';
 import type { deviceRoutes } from '../device.ts';
+import type { deviceExportRoutes, deviceImportRoutes } from '../device-transfer.ts';
 import type { fleetRoutes } from '../fleet.ts';
 import type { forwarderRoutes } from '../forwarder.ts';
 import type { attentionRoutes } from '../insight/attention.ts';
@@ -28,6 +29,8 @@ export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof consoleCodeRoutes &
   typeof consumerRoutes &
   typeof deviceRoutes &
+  typeof deviceExportRoutes &
+  typeof deviceImportRoutes &
   typeof diagnosisRoutes &
   typeof fleetRoutes &
   typeof forwarderRoutes &

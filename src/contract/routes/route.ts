@@ -4,10 +4,12 @@ import type { Scope } from '../../core/scope.ts';
 type AuditBook = 'change' | 'traffic';
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** An answer that is no JSON document, as OpenAPI describes it: by its media types. */
-interface ContentAnswer {
-  description: string;
+/** What is no JSON document, or not always, as OpenAPI describes it: by its media types. */
+interface Content {
   content: Readonly<Record<string, { schema: TSchema }>>;
+}
+interface ContentAnswer extends Content {
+  description: string;
 }
 
 /**
@@ -23,7 +25,7 @@ export interface RouteDeclaration {
   params?: Readonly<Record<string, TSchema>>;
   query?: TSchema;
   headers?: TSchema;
-  body?: TSchema;
+  body?: TSchema | Content;
   /** By status. */
   answers: Readonly<Record<number, TSchema | ContentAnswer>>;
   /** Has no fleet in its path, and answers a token for one fleet with data of that fleet only. */
