@@ -100,7 +100,8 @@ const fetchBatch =
     const ended = new AbortController();
     const timer = setTimeout(() => ended.abort(), wait_seconds * 1_000);
     reply.raw.once('close', () => ended.abort());
-    if (wait_seconds === 0) ended.abort();
+    // It may be closed already: a request waits for its turn.
+    if (wait_seconds === 0 || reply.raw.destroyed) ended.abort();
     const batch = await consumers
       .fetch(fleet.fleetId, params.name, { recordsMax: max, worker }, ended.signal)
       .finally(() => clearTimeout(timer));
