@@ -1,7 +1,17 @@
 import { type Static, Type } from 'typebox';
 import { actionStateKeyLengthMax } from '../core/bounds.ts';
 import { deadLettersOf } from './dead-letter.ts';
-import { closedObject, jsonObject, nullable, pageLimit, recordedAt, time } from './document.ts';
+import {
+  closedObject,
+  deviceId,
+  jsonObject,
+  listOf,
+  nullable,
+  pageLimit,
+  recordedAt,
+  repeatedParameter,
+  time,
+} from './document.ts';
 import { mailStates } from './mail.ts';
 import { recordDocument, runKind } from './record.ts';
 import { declareRoutes } from './routes/route.ts';
@@ -52,8 +62,8 @@ export const trialDocument = Type.Object({
 });
 export type TrialDocument = Static<typeof trialDocument>;
 
-export const runOutcome = Type.Enum(['done', 'failed', 'dead']);
-export const runDocument = Type.Object({
+const runOutcome = Type.Enum(['done', 'failed', 'dead']);
+const runDocument = Type.Object({
   run: Type.Integer(),
   record_id: Type.String(),
   kind: runKind,
@@ -82,7 +92,7 @@ const runMail = Type.Object({
   }),
 });
 export type RunMailDocument = Static<typeof runMail>;
-export const shownRunDocument = Type.Interface([runDocument], {
+const shownRunDocument = Type.Interface([runDocument], {
   sent: Type.Array(runMail, { description: 'The first 100 mails, in the order in which they were sent.' }),
   record: Type.Union([recordDocument, Type.Null()], {
     description: 'The record that it ran for. Null: no longer in the log.',
@@ -90,7 +100,7 @@ export const shownRunDocument = Type.Interface([runDocument], {
 });
 export type ShownRunDocument = Static<typeof shownRunDocument>;
 
-export const logLineDocument = Type.Object({
+const logLineDocument = Type.Object({
   line: Type.Integer(),
   run: Type.Integer(),
   device: Type.String(),
@@ -125,13 +135,45 @@ const shownDeadRunDocument = Type.Interface([deadRunDocument], {
   payload: Type.Object({}, { description: 'The payload as the device sent it.' }),
 });
 
-export const runNumber = Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 });
+const runNumber = Type.Integer({ minimum: 1, maximum: 2 ** 48 - 2 });
 /** The cursor of runs, log lines and dead letters. */
-export const afterNumber = Type.Integer({
+const afterNumber = Type.Integer({
   minimum: 1,
   maximum: 2 ** 48 - 2,
   description: '`next` of the previous page.',
 });
+const page = { after: Type.Optional(afterNumber), limit: pageLimit };
+/** Devices in one query. */
+const devicesMax = 100;
+const device = repeatedParameter(deviceId, devicesMax, 'Of any of these devices.');
+const text = Type.Optional(
+  Type.String({ maxLength: 1_000, description: 'Only those containing this text, ignoring case.' }),
+);
+
+/** The runs and log lines of an action. */
+export const actionRunRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/actions/{name}/runs': {
+    scope: 'read',
+    summary: 'List attempts at runs of an action',
+    description: 'Newest first.',
+    query: Type.Object({ ...page, device, outcome: Type.Optional(runOutcome), text }),
+    answers: { 200: listOf(runDocument) },
+  },
+  'GET /fleets/{fleet_id}/actions/{name}/runs/{run}': {
+    scope: 'read',
+    summary: 'Show an attempt at a run with its record and its mails',
+    params: { run: runNumber },
+    answers: { 200: shownRunDocument },
+  },
+  'GET /fleets/{fleet_id}/actions/{name}/logs': {
+    scope: 'read',
+    summary: 'List log lines of an action',
+    description: 'Newest first.',
+    query: Type.Object({ ...page, run: Type.Optional(runNumber), device, text }),
+    answers: { 200: listOf(logLineDocument) },
+  },
+});
+
 const deadLetters = deadLettersOf({
   of: 'an action',
   scope: 'admin',
@@ -158,18 +200,50 @@ export const actionDeadLetterRoutes = declareRoutes({
 const stateKey = Type.String({ minLength: 1, maxLength: actionStateKeyLengthMax });
 
 /** In the query, as a path may have no key `..`. */
-export const stateKeyQuery = Type.Object({ key: stateKey });
+const stateKeyQuery = Type.Object({ key: stateKey });
 
-/** A page of a state. */
-export const stateQuery = { after: Type.Optional(stateKey) };
-
-export const stateEntryDocument = Type.Object({
+const stateEntryDocument = Type.Object({
   key: Type.String(),
   value: Type.Unknown({ description: 'Any JSON but null.' }),
 });
 export type StateEntryDocument = Static<typeof stateEntryDocument>;
 
-export const stateValueBody = closedObject({ value: Type.Unknown({ description: 'Any JSON but null.' }) });
+const stateValueBody = closedObject({ value: Type.Unknown({ description: 'Any JSON but null.' }) });
 
-export const deletedKeysDocument = Type.Object({ deleted: Type.Integer() });
+const deletedKeysDocument = Type.Object({ deleted: Type.Integer() });
 export type DeletedKeysDocument = Static<typeof deletedKeysDocument>;
+
+/** `/fleets/{fleet_id}/actions/{name}/state`. */
+export const actionStateRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/actions/{name}/state': {
+    scope: 'read',
+    summary: 'List the state of an action',
+    query: Type.Object({ after: Type.Optional(stateKey), limit: pageLimit }),
+    answers: { 200: listOf(stateEntryDocument) },
+  },
+  'DELETE /fleets/{fleet_id}/actions/{name}/state': {
+    scope: 'admin',
+    summary: 'Delete the whole state of an action',
+    answers: { 200: deletedKeysDocument },
+  },
+  'GET /fleets/{fleet_id}/actions/{name}/state/value': {
+    scope: 'read',
+    summary: 'Show one key of the state of an action',
+    query: stateKeyQuery,
+    answers: { 200: stateEntryDocument },
+  },
+  'PUT /fleets/{fleet_id}/actions/{name}/state/value': {
+    scope: 'admin',
+    summary: 'Set one key of the state of an action',
+    description: 'A run that has read the key before, and has not ended, runs again.',
+    query: stateKeyQuery,
+    body: stateValueBody,
+    answers: { 200: stateEntryDocument },
+  },
+  'DELETE /fleets/{fleet_id}/actions/{name}/state/value': {
+    scope: 'admin',
+    summary: 'Delete one key of the state of an action',
+    query: stateKeyQuery,
+    answers: { 200: deletedKeysDocument },
+  },
+});

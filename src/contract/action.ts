@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { testRecordsPerActionMax, testsPerActionMax } from '../core/bounds.ts';
-import { runErrorOrNull } from './action-run.ts';
-import { closedObject, closedPartial, jsonObject, nullable, time } from './document.ts';
+import { runErrorOrNull, trialDocument } from './action-run.ts';
+import { closedObject, closedPartial, jsonObject, listOf, nullable, time } from './document.ts';
 import { runKind } from './record.ts';
+import { declareRoutes, noDocument } from './routes/route.ts';
 
 const language = Type.Enum(['javascript', 'typescript']);
 const trigger = closedObject({ kind: runKind, schema: Type.String() });
@@ -51,7 +52,7 @@ const actionTest = closedObject(
 export type ActionTestDocument = Static<typeof actionTest>;
 const code = { source: Type.String({ description: 'An ES module.' }), language };
 
-export const actionChangeBody = closedPartial({
+const actionChangeBody = closedPartial({
   enabled: Type.Boolean(),
   runs_per_second_max: nullable('integer', {
     minimum: 1,
@@ -81,7 +82,7 @@ const takenOver = Type.Partial(
 ).properties;
 const draft = closedObject({ ...code, ...takenOver });
 export type ActionDraftBody = Static<typeof draft>;
-export const newVersionBody = closedObject(
+const newVersionBody = closedObject(
   {
     ...code,
     ...takenOver,
@@ -91,13 +92,13 @@ export const newVersionBody = closedObject(
   { description: 'Absent fields stay as they are; the code is required.' },
 );
 /** Code to type-check. */
-export const checkBody = closedObject({
+const checkBody = closedObject({
   source: Type.String(),
   on: Type.Optional(triggers),
   name: Type.Optional(Type.String({ maxLength: 255, description: 'The action, deployed or not.' })),
 });
 /** Type errors, in order; lines and columns count from 1. */
-export const checkDocument = Type.Object({
+const checkDocument = Type.Object({
   items: Type.Array(
     Type.Object({
       line: Type.Integer(),
@@ -109,14 +110,14 @@ export const checkDocument = Type.Object({
 });
 export type CheckDocument = Static<typeof checkDocument>;
 
-export const rollbackBody = closedObject({ version: Type.Integer({ minimum: 1 }) });
-export const trialBody = closedObject(
+const rollbackBody = closedObject({ version: Type.Integer({ minimum: 1 }) });
+const trialBody = closedObject(
   { record: Type.Optional(testRecord), test: Type.Optional(actionTest), draft: Type.Optional(draft) },
   { description: 'Has either a record, for the state as it is, or a test.' },
 );
 
 const filter = Type.Partial(Type.Object({ devices, tags: tagList, payload: payloadSchema }));
-export const actionVersionDocument = Type.Object({
+const actionVersionDocument = Type.Object({
   version: Type.Integer(),
   created_at: time,
   language,
@@ -127,7 +128,7 @@ export const actionVersionDocument = Type.Object({
 });
 export type ActionVersionDocument = Static<typeof actionVersionDocument>;
 
-export const actionDocument = Type.Object({
+const actionDocument = Type.Object({
   name: Type.String(),
   enabled: Type.Boolean(),
   version: Type.Integer({ description: 'The current version.' }),
@@ -173,7 +174,7 @@ export const actionDocument = Type.Object({
 });
 export type ActionDocument = Static<typeof actionDocument>;
 
-export const deployedActionDocument = Type.Object({
+const deployedActionDocument = Type.Object({
   ...actionDocument.properties,
   tests: Type.Array(
     Type.Object({
@@ -184,3 +185,69 @@ export const deployedActionDocument = Type.Object({
   ),
 });
 export type DeployedActionDocument = Static<typeof deployedActionDocument>;
+
+/** `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */
+export const actionRoutes = declareRoutes({
+  'GET /fleets/{fleet_id}/actions': {
+    scope: 'read',
+    summary: 'List actions',
+    answers: { 200: listOf(actionDocument) },
+  },
+  'POST /fleets/{fleet_id}/actions:check': {
+    scope: 'admin',
+    summary: 'Type-check the code of an action',
+    description:
+      'Checks TypeScript against the API of actions and the payload types of the schemas in `on`. Ends after 5 seconds of CPU time or with 256 MB. Fleets take turns, and so do the tokens of a fleet; a newer check of the same `name` takes the place of one that waits, which gets 409 `replaced`.',
+    body: checkBody,
+    answers: { 200: checkDocument },
+    // It changes nothing, and is asked as somebody types.
+    book: () => undefined,
+    hasOwnLimit: true,
+  },
+  'PUT /fleets/{fleet_id}/actions/{name}': {
+    scope: 'admin',
+    summary: 'Deploy a version of an action',
+    description: 'Deploys a new version once its tests pass.',
+    body: newVersionBody,
+    answers: { 200: deployedActionDocument, 201: deployedActionDocument },
+    hasOwnLimit: true,
+  },
+  'GET /fleets/{fleet_id}/actions/{name}': {
+    scope: 'read',
+    summary: 'Show an action',
+    answers: { 200: actionDocument },
+  },
+  'PATCH /fleets/{fleet_id}/actions/{name}': {
+    scope: 'admin',
+    summary: 'Enable, disable or pace an action',
+    description: 'A disabled action skips records stored meanwhile.',
+    body: actionChangeBody,
+    answers: { 200: actionDocument },
+  },
+  'DELETE /fleets/{fleet_id}/actions/{name}': {
+    scope: 'admin',
+    summary: 'Delete an action',
+    answers: { 204: noDocument },
+  },
+  'GET /fleets/{fleet_id}/actions/{name}/versions/{version}': {
+    scope: 'read',
+    summary: 'Show a version of an action',
+    params: { version: Type.Integer({ minimum: 1 }) },
+    answers: { 200: actionVersionDocument },
+  },
+  'POST /fleets/{fleet_id}/actions/{name}/rollback': {
+    scope: 'admin',
+    summary: 'Roll an action back to another version',
+    description: 'Makes a retained version the current one, under its own number.',
+    body: rollbackBody,
+    answers: { 200: actionDocument },
+  },
+  'POST /fleets/{fleet_id}/actions/{name}/test': {
+    scope: 'admin',
+    summary: 'Try an action on a record or a test',
+    description: 'Reports what the runs would do, without sending or writing anything.',
+    body: trialBody,
+    answers: { 200: trialDocument },
+    hasOwnLimit: true,
+  },
+});

@@ -24,7 +24,8 @@ import { auditRoutes } from '../contract/access/audit.ts';
 import { lockoutRoutes } from '../contract/access/lockout.ts';
 import { consoleCodeRoutes } from '../contract/access/login.ts';
 import { claimTokenRoutes, tokenRoutes } from '../contract/access/token.ts';
-import { actionDeadLetterRoutes } from '../contract/action-run.ts';
+import { actionRoutes } from '../contract/action.ts';
+import { actionDeadLetterRoutes, actionRunRoutes, actionStateRoutes } from '../contract/action-run.ts';
 import { broadcastRoutes } from '../contract/broadcast.ts';
 import { consumerRoutes } from '../contract/consumer.ts';
 import { mailDeadLetterRoutes } from '../contract/dead-letter.ts';
@@ -42,9 +43,9 @@ import { schemaCheckRoutes, schemaRoutes } from '../contract/schema.ts';
 import { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../contract/server.ts';
 import { attentionToActions } from '../features/actions/attention.ts';
 import { addActionMetrics } from '../features/actions/metrics.ts';
-import { addActionRoutes } from '../features/actions/routes.ts';
-import { actionDeadLetterHandlers, addActionRunRoutes } from '../features/actions/run-routes.ts';
-import { addActionStateRoutes } from '../features/actions/state-routes.ts';
+import { actionBodyLimits, actionHandlers } from '../features/actions/routes.ts';
+import { actionDeadLetterHandlers, actionRunHandlers } from '../features/actions/run-routes.ts';
+import { actionStateHandlers } from '../features/actions/state-routes.ts';
 import { auditHandlers } from '../features/audit/routes.ts';
 import { addBackupMetrics } from '../features/backups/metrics.ts';
 import { backupHandlers } from '../features/backups/routes.ts';
@@ -94,10 +95,10 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app) => config.console && addRoutes(app, consoleCodeRoutes, consoleCodeHandlers(parts)),
       (app) => addRoutes(app, claimTokenRoutes, claimTokenHandlers(parts)),
       (app, { exports }) => addRoutes(app, auditRoutes, auditHandlers(parts, exports)),
-      (app) => addActionRoutes(app, parts),
-      (app) => addActionRunRoutes(app, parts),
+      (app) => addRoutes(app, actionRoutes, actionHandlers(parts), actionBodyLimits(config)),
+      (app) => addRoutes(app, actionRunRoutes, actionRunHandlers(parts)),
       (app) => addRoutes(app, actionDeadLetterRoutes, actionDeadLetterHandlers(parts)),
-      (app) => addActionStateRoutes(app, parts),
+      (app) => addRoutes(app, actionStateRoutes, actionStateHandlers(parts)),
       (app) => addRoutes(app, forwarderRoutes, forwarderHandlers(parts)),
       (app) => addRoutes(app, recordRoutes, recordHandlers(parts, app)),
       (app) => addRoutes(app, seriesRoutes, seriesHandlers(parts)),

@@ -2,7 +2,8 @@ import type { auditRoutes } from '../access/audit.ts';
 import type { lockoutRoutes } from '../access/lockout.ts';
 import type { consoleCodeRoutes } from '../access/login.ts';
 import type { claimTokenRoutes, tokenRoutes } from '../access/token.ts';
-import type { actionDeadLetterRoutes } from '../action-run.ts';
+import type { actionRoutes } from '../action.ts';
+import type { actionDeadLetterRoutes, actionRunRoutes, actionStateRoutes } from '../action-run.ts';
 import type { broadcastRoutes } from '../broadcast.ts';
 import type { consumerRoutes } from '../consumer.ts';
 import type { mailDeadLetterRoutes } from '../dead-letter.ts';
@@ -21,6 +22,9 @@ import type { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../serve
 
 /** Every route of the admin API that a token may ask for, by method and path. */
 export type AdminRoutes = typeof actionDeadLetterRoutes &
+  typeof actionRoutes &
+  typeof actionRunRoutes &
+  typeof actionStateRoutes &
   typeof attentionRoutes &
   typeof auditRoutes &
   typeof backupRoutes &

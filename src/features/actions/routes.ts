@@ -1,26 +1,15 @@
-import { Type } from 'typebox';
-import type { AdminApp, Handler } from '../../admin-api/request/context.ts';
-import { routesOf } from '../../admin-api/request/route.ts';
+import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
 import type { Principal } from '../../admin-api/request/scope.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
-import {
-  type ActionChangeBody,
-  type ActionDocument,
-  type ActionDraftBody,
-  type ActionTestDocument,
-  type ActionVersionDocument,
-  actionChangeBody,
-  actionDocument,
-  actionVersionDocument,
-  checkBody,
-  checkDocument,
-  deployedActionDocument,
-  newVersionBody,
-  rollbackBody,
-  trialBody,
+import type {
+  ActionChangeBody,
+  ActionDocument,
+  ActionDraftBody,
+  ActionTestDocument,
+  ActionVersionDocument,
+  actionRoutes,
 } from '../../contract/action.ts';
-import { type TrialDocument, trialDocument } from '../../contract/action-run.ts';
-import { errorAnswers, fleetPath, listOf, namedPath } from '../../contract/document.ts';
+import type { TrialDocument } from '../../contract/action-run.ts';
 import { testsPerActionMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
@@ -31,17 +20,22 @@ import type { ActionDraft, ActionFilter, ActionTest, ActionVersion } from './dec
 import { sourceBytesMax } from './declaration/action-draft.ts';
 import type { Asker } from './queue/schedule.ts';
 
-interface Needs {
+interface Parts {
   config: ActionConfig;
   actions: ActionDeclarations;
   actionWork: ActionWork;
 }
 
-const versionPath = Type.Interface([namedPath], { version: Type.Integer({ minimum: 1 }) });
+type Routes = typeof actionRoutes;
 
 /** Room for a source with every character escaped, and for a body for each test, its mails and the filter. */
-function bodyLimitOf(config: ActionConfig): number {
-  return 2 * sourceBytesMax + config.schemaBytesMax + 2 * testsPerActionMax * config.bodyBytesMax;
+export function actionBodyLimits(config: ActionConfig) {
+  const bytes = 2 * sourceBytesMax + config.schemaBytesMax + 2 * testsPerActionMax * config.bodyBytesMax;
+  return {
+    'POST /fleets/{fleet_id}/actions:check': bytes,
+    'PUT /fleets/{fleet_id}/actions/{name}': bytes,
+    'POST /fleets/{fleet_id}/actions/{name}/test': bytes,
+  };
 }
 
 /** The current version, to take absent fields from; undefined where there is no such action yet. */
@@ -153,29 +147,8 @@ function askerOf(principal: Principal | null): Asker {
   return { token: principal?.id ?? 'bootstrap', name: principal?.name ?? '' };
 }
 
-const listing = {
-  summary: 'List actions',
-  params: fleetPath,
-  response: { 200: listOf(actionDocument), ...errorAnswers },
-};
-
-const listActions =
-  ({ config, actionWork }: Needs): Handler<typeof listing> =>
-  async ({ params }) => {
-    const all = await actionWork.list(params.fleet_id);
-    return { items: all.map((status) => describeAction(status, config)), next: null };
-  };
-
-const deployment = {
-  summary: 'Deploy a version of an action',
-  description: 'Deploys a new version once its tests pass.',
-  params: namedPath,
-  body: newVersionBody,
-  response: { 200: deployedActionDocument, 201: deployedActionDocument, ...errorAnswers },
-};
-
 const deployAction =
-  ({ config, actions, actionWork }: Needs): Handler<typeof deployment> =>
+  ({ config, actions, actionWork }: Parts): HandlerOf<Routes, 'PUT /fleets/{fleet_id}/actions/{name}'> =>
   async ({ params: { fleet_id, name }, body, principal }, reply) => {
     if (!schemaNamePattern.test(name)) {
       throw new ApiError('bad_request', { msg: 'An action name is 1 to 255 letters, digits, _ and -.' });
@@ -198,67 +171,6 @@ const deployAction =
     };
   };
 
-const showing = {
-  summary: 'Show an action',
-  params: namedPath,
-  response: { 200: actionDocument, ...errorAnswers },
-};
-
-const showAction =
-  ({ config, actionWork }: Needs): Handler<typeof showing> =>
-  async ({ params: { fleet_id, name } }) =>
-    describeAction(await actionWork.get(fleet_id, name), config);
-
-const changing = {
-  summary: 'Enable, disable or pace an action',
-  description: 'A disabled action skips records stored meanwhile.',
-  params: namedPath,
-  body: actionChangeBody,
-  response: { 200: actionDocument, ...errorAnswers },
-};
-
-const changeAction =
-  ({ config, actions }: Needs): Handler<typeof changing> =>
-  async ({ params: { fleet_id, name }, body }) =>
-    describeAction(await actions.change(fleet_id, name, changeOf(body)), config);
-
-const deletion = {
-  summary: 'Delete an action',
-  params: namedPath,
-  response: { 204: Type.Null(), ...errorAnswers },
-};
-
-const deleteAction =
-  ({ actions }: Needs): Handler<typeof deletion> =>
-  async ({ params: { fleet_id, name } }, reply) => {
-    await actions.delete(fleet_id, name);
-    return reply.code(204).send(null);
-  };
-
-const showingVersion = {
-  summary: 'Show a version of an action',
-  params: versionPath,
-  response: { 200: actionVersionDocument, ...errorAnswers },
-};
-
-const showVersion =
-  ({ actions }: Needs): Handler<typeof showingVersion> =>
-  async ({ params: { fleet_id, name, version } }) =>
-    describeVersion(actions.version(fleet_id, name, version));
-
-const rollback = {
-  summary: 'Roll an action back to another version',
-  description: 'Makes a retained version the current one, under its own number.',
-  params: namedPath,
-  body: rollbackBody,
-  response: { 200: actionDocument, ...errorAnswers },
-};
-
-const rollBack =
-  ({ config, actions }: Needs): Handler<typeof rollback> =>
-  async ({ params: { fleet_id, name }, body }) =>
-    describeAction(await actions.rollback(fleet_id, name, body.version), config);
-
 function describeTrial(trial: RunTrial): TrialDocument {
   return {
     error: trial.error ?? null,
@@ -280,16 +192,8 @@ function describeTrial(trial: RunTrial): TrialDocument {
   };
 }
 
-const trying = {
-  summary: 'Try an action on a record or a test',
-  description: 'Reports what the runs would do, without sending or writing anything.',
-  params: namedPath,
-  body: trialBody,
-  response: { 200: trialDocument, ...errorAnswers },
-};
-
 const tryAction =
-  ({ actionWork }: Needs): Handler<typeof trying> =>
+  ({ actionWork }: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/actions/{name}/test'> =>
   async ({ params: { fleet_id, name }, body: { record, test, draft }, principal }) => {
     const tried = draft && actionDraftOf(draft, await running(actionWork, fleet_id, name));
     if ((record === undefined) === (test === undefined)) {
@@ -299,38 +203,31 @@ const tryAction =
     return describeTrial(await actionWork.test(fleet_id, name, askerOf(principal), input, tried));
   };
 
-const checking = {
-  summary: 'Type-check the code of an action',
-  description:
-    'Checks TypeScript against the API of actions and the payload types of the schemas in `on`. Ends after 5 seconds of CPU time or with 256 MB. Fleets take turns, and so do the tokens of a fleet; a newer check of the same `name` takes the place of one that waits, which gets 409 `replaced`.',
-  params: fleetPath,
-  body: checkBody,
-  response: { 200: checkDocument, ...errorAnswers },
-};
-
-const checkCode =
-  ({ actionWork }: Needs): Handler<typeof checking> =>
-  async ({ params: { fleet_id }, body, principal }) => ({
-    items: [...(await actionWork.check(fleet_id, askerOf(principal), body))],
-  });
-
-/** `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */
-export function addActionRoutes(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  const action = '/fleets/:fleet_id/actions/:name';
-  const bodyLimit = bodyLimitOf(context.config);
-  route('GET', '/fleets/:fleet_id/actions', 'read', listing, listActions(context));
-  route('POST', '/fleets/:fleet_id/actions::check', 'admin', checking, checkCode(context), {
-    // It changes nothing, and is asked as somebody types.
-    book: () => undefined,
-    bodyLimit,
-    hasOwnLimit: true,
-  });
-  route('PUT', action, 'admin', deployment, deployAction(context), { bodyLimit, hasOwnLimit: true });
-  route('GET', action, 'read', showing, showAction(context));
-  route('PATCH', action, 'admin', changing, changeAction(context));
-  route('DELETE', action, 'admin', deletion, deleteAction(context));
-  route('GET', `${action}/versions/:version`, 'read', showingVersion, showVersion(context));
-  route('POST', `${action}/rollback`, 'admin', rollback, rollBack(context));
-  route('POST', `${action}/test`, 'admin', trying, tryAction(context), { bodyLimit, hasOwnLimit: true });
+/** Handles `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */
+export function actionHandlers(parts: Parts): Handlers<Routes> {
+  const { config, actions, actionWork } = parts;
+  return {
+    'GET /fleets/{fleet_id}/actions': async ({ params }) => {
+      const all = await actionWork.list(params.fleet_id);
+      return { items: all.map((status) => describeAction(status, config)), next: null };
+    },
+    'POST /fleets/{fleet_id}/actions:check': async ({ params: { fleet_id }, body, principal }) => ({
+      items: [...(await actionWork.check(fleet_id, askerOf(principal), body))],
+    }),
+    'PUT /fleets/{fleet_id}/actions/{name}': deployAction(parts),
+    'GET /fleets/{fleet_id}/actions/{name}': async ({ params: { fleet_id, name } }) =>
+      describeAction(await actionWork.get(fleet_id, name), config),
+    'PATCH /fleets/{fleet_id}/actions/{name}': async ({ params: { fleet_id, name }, body }) =>
+      describeAction(await actions.change(fleet_id, name, changeOf(body)), config),
+    'DELETE /fleets/{fleet_id}/actions/{name}': async ({ params: { fleet_id, name } }, reply) => {
+      await actions.delete(fleet_id, name);
+      return reply.code(204).send(null);
+    },
+    'GET /fleets/{fleet_id}/actions/{name}/versions/{version}': async ({
+      params: { fleet_id, name, version },
+    }) => describeVersion(actions.version(fleet_id, name, version)),
+    'POST /fleets/{fleet_id}/actions/{name}/rollback': async ({ params: { fleet_id, name }, body }) =>
+      describeAction(await actions.rollback(fleet_id, name, body.version), config),
+    'POST /fleets/{fleet_id}/actions/{name}/test': tryAction(parts),
+  };
 }

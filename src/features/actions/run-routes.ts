@@ -1,29 +1,14 @@
-import { Type } from 'typebox';
-import type { AdminApp, AllShards, Handler } from '../../admin-api/request/context.ts';
-import { routesOf } from '../../admin-api/request/route.ts';
-import type { Handlers } from '../../admin-api/request/routes.ts';
+import type { AllShards } from '../../admin-api/request/context.ts';
+import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
-import {
-  type actionDeadLetterRoutes,
-  afterNumber,
-  type DeadRunDocument,
-  type LogLineDocument,
-  logLineDocument,
-  type RunDocument,
-  type RunMailDocument,
-  runDocument,
-  runNumber,
-  runOutcome,
-  shownRunDocument,
+import type {
+  actionDeadLetterRoutes,
+  actionRunRoutes,
+  DeadRunDocument,
+  LogLineDocument,
+  RunDocument,
+  RunMailDocument,
 } from '../../contract/action-run.ts';
-import {
-  deviceId,
-  errorAnswers,
-  listOf,
-  namedPath,
-  pageLimit,
-  repeatedParameter,
-} from '../../contract/document.ts';
 import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import { deadLetterHandlers } from '../dead-letters/routes.ts';
@@ -33,19 +18,11 @@ import type { RecordService } from '../records/service.ts';
 import type { ActionDeadLetter, ActionLogLine, ActionWork, Run, RunMail } from './action-work.ts';
 import { sentKind } from './declaration/trigger.ts';
 
-interface Needs {
+interface Parts {
   actionWork: ActionWork;
   records: RecordService;
   shards: AllShards;
 }
-
-const page = { after: Type.Optional(afterNumber), limit: pageLimit };
-/** Devices in one query. */
-const devicesMax = 100;
-const device = repeatedParameter(deviceId, devicesMax, 'Of any of these devices.');
-const text = Type.Optional(
-  Type.String({ maxLength: 1_000, description: 'Only those containing this text, ignoring case.' }),
-);
 
 function describeRun(run: Run): RunDocument {
   return {
@@ -92,24 +69,9 @@ function definedOf<T extends object>(query: T): { [K in keyof T]: Exclude<T[K], 
   return Object.fromEntries(fields) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
-const listingRuns = {
-  summary: 'List attempts at runs of an action',
-  description: 'Newest first.',
-  params: namedPath,
-  querystring: Type.Object({ ...page, device, outcome: Type.Optional(runOutcome), text }),
-  response: { 200: listOf(runDocument), ...errorAnswers },
-};
-
-const listRuns =
-  ({ actionWork }: Needs): Handler<typeof listingRuns> =>
-  async ({ params: { fleet_id, name }, query: { device: devices, ...query } }) => {
-    const { items, next } = await actionWork.runs(fleet_id, name, definedOf({ ...query, devices }));
-    return { items: items.map(describeRun), next };
-  };
-
 /** A mail of a run as its receipt has it now. */
 async function describeMail(
-  { shards }: Needs,
+  { shards }: Parts,
   fleetId: string,
   { device, name, mailId, refused }: RunMail,
 ): Promise<RunMailDocument> {
@@ -120,49 +82,41 @@ async function describeMail(
   return { ...mail, state: (await shards.of(key).mail.receipt(key, id))?.state ?? null };
 }
 
-const showingRun = {
-  summary: 'Show an attempt at a run with its record and its mails',
-  params: Type.Interface([namedPath], { run: runNumber }),
-  // Describes the shape of the text.
-  response: { 200: Type.Unsafe<string>(shownRunDocument), ...errorAnswers },
-};
-
 /** The payload of the record keeps its own text (D11). */
 const showRun =
-  (context: Needs): Handler<typeof showingRun> =>
+  (parts: Parts): HandlerOf<typeof actionRunRoutes, 'GET /fleets/{fleet_id}/actions/{name}/runs/{run}'> =>
   async ({ params: { fleet_id, name, run: number } }, reply) => {
-    const run = await context.actionWork.run(fleet_id, name, number);
+    const run = await parts.actionWork.run(fleet_id, name, number);
     const id = parseUuid(run.recordId);
     const [record, sent] = await Promise.all([
-      id && context.records.find(deviceKeyOf(fleet_id, run.device), id, run.position),
-      Promise.all(run.sent.map((mail) => describeMail(context, fleet_id, mail))),
+      id && parts.records.find(deviceKeyOf(fleet_id, run.device), id, run.position),
+      Promise.all(run.sent.map((mail) => describeMail(parts, fleet_id, mail))),
     ]);
     const front = JSON.stringify({ ...describeRun(run), sent }).slice(0, -1);
     const line = record === undefined ? 'null' : recordOnOneLine(record);
     return reply.type('application/json').send(`${front},"record":${line}}`);
   };
 
-const listingLines = {
-  summary: 'List log lines of an action',
-  description: 'Newest first.',
-  params: namedPath,
-  querystring: Type.Object({ ...page, run: Type.Optional(runNumber), device, text }),
-  response: { 200: listOf(logLineDocument), ...errorAnswers },
-};
-
-const listLogLines =
-  ({ actionWork }: Needs): Handler<typeof listingLines> =>
-  async ({ params: { fleet_id, name }, query: { device: devices, ...query } }) => {
-    const { items, next } = await actionWork.logs(fleet_id, name, definedOf({ ...query, devices }));
-    return { items: items.map(describeLine), next };
+/** Handles the runs and log lines of an action. */
+export function actionRunHandlers(parts: Parts): Handlers<typeof actionRunRoutes> {
+  const { actionWork } = parts;
+  return {
+    'GET /fleets/{fleet_id}/actions/{name}/runs': async ({
+      params: { fleet_id, name },
+      query: { device: devices, ...query },
+    }) => {
+      const { items, next } = await actionWork.runs(fleet_id, name, definedOf({ ...query, devices }));
+      return { items: items.map(describeRun), next };
+    },
+    'GET /fleets/{fleet_id}/actions/{name}/runs/{run}': showRun(parts),
+    'GET /fleets/{fleet_id}/actions/{name}/logs': async ({
+      params: { fleet_id, name },
+      query: { device: devices, ...query },
+    }) => {
+      const { items, next } = await actionWork.logs(fleet_id, name, definedOf({ ...query, devices }));
+      return { items: items.map(describeLine), next };
+    },
   };
-
-/** The runs and log lines of an action. */
-export function addActionRunRoutes(app: AdminApp, context: Needs): void {
-  const route = routesOf(app);
-  route('GET', '/fleets/:fleet_id/actions/:name/runs', 'read', listingRuns, listRuns(context));
-  route('GET', '/fleets/:fleet_id/actions/:name/runs/:run', 'read', showingRun, showRun(context));
-  route('GET', '/fleets/:fleet_id/actions/:name/logs', 'read', listingLines, listLogLines(context));
 }
 
 /** Handles the dead letters of an action. */
