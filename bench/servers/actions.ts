@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { pathOf } from '../../src/cli/admin-client.ts';
+import { type Path, pathTo } from '../../src/contract/routes/path.ts';
 import { fleetId } from './devices.ts';
 import type { Fleetpost } from './fleetpost.ts';
 import { messageSchema } from './payload-schema.ts';
@@ -13,11 +13,7 @@ export interface ActionOptions {
   fleet?: string;
 }
 
-interface Status {
-  in_hand: number;
-  behind: number;
-  dead_letters: number;
-}
+type ActionPath = Path<'/fleets/{fleet_id}/actions/{name}'>;
 
 /** The mail is named by the message: streams tell by that how old it is. */
 export const answering =
@@ -30,9 +26,9 @@ const stuckMs = 60_000;
 /** An action of a server that is measured; it is there, but runs only between `enable` and `disable`. */
 export class BenchAction {
   readonly #server: Fleetpost;
-  readonly #path: string;
+  readonly #path: ActionPath;
 
-  private constructor(server: Fleetpost, path: string) {
+  private constructor(server: Fleetpost, path: ActionPath) {
     this.#server = server;
     this.#path = path;
   }
@@ -41,20 +37,23 @@ export class BenchAction {
     server: Fleetpost,
     { name, source, schema = messageSchema, fleet = fleetId }: ActionOptions,
   ): Promise<BenchAction> {
-    const action = new BenchAction(server, pathOf('fleets', fleet, 'actions', name));
-    const on = [{ kind: 'message', schema }];
-    const json = { source, language: 'javascript', on, enabled: false };
-    await server.admin.requestAs('PUT', action.#path, { json });
+    const action = new BenchAction(
+      server,
+      pathTo('/fleets/{fleet_id}/actions/{name}', { fleet_id: fleet, name }),
+    );
+    await server.admin.request('PUT', action.#path, {
+      json: { source, language: 'javascript', on: [{ kind: 'message', schema }], enabled: false },
+    });
     return action;
   }
 
   /** From now on; what was stored before is not for it. */
   async enable(): Promise<void> {
-    await this.#server.admin.requestAs('PATCH', this.#path, { json: { enabled: true } });
+    await this.#server.admin.request('PATCH', this.#path, { json: { enabled: true } });
   }
 
   async disable(): Promise<void> {
-    await this.#server.admin.requestAs('PATCH', this.#path, { json: { enabled: false } });
+    await this.#server.admin.request('PATCH', this.#path, { json: { enabled: false } });
   }
 
   /** Records that it is still to run for, and those whose mails are not in their mailboxes yet. */
@@ -63,7 +62,7 @@ export class BenchAction {
       behind,
       in_hand,
       dead_letters: deadLetters,
-    } = (await this.#server.admin.requestAs('GET', this.#path)) as Status;
+    } = await this.#server.admin.request('GET', this.#path);
     if (deadLetters > 0) throw new Error(`${deadLetters} runs of an action have failed`);
     return behind + in_hand;
   }

@@ -1,15 +1,15 @@
 import type { ActionTriggerDocument } from '../../../contract/action.ts';
-import { pathOf } from '../../admin-client.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import type { FleetOptions } from '../../options.ts';
 
-/** `rest`: the path below the action. */
-export function actionUrl({ fleet }: FleetOptions, name: string, ...rest: string[]): string {
-  return pathOf('fleets', fleet, 'actions', name, ...rest);
+export function actionPath({ fleet: fleet_id }: FleetOptions, name: string) {
+  return pathTo('/fleets/{fleet_id}/actions/{name}', { fleet_id, name });
 }
 
 /** Parses a trigger of the command line: NAME is a message, `datapoint:NAME` a datapoint. */
-export function triggerOf(text: string): { kind: string; schema: string } {
-  const [kind = '', schema] = text.split(':', 2);
+export function triggerOf(text: string): ActionTriggerDocument {
+  // The server refuses other kinds.
+  const [kind, schema] = text.split(':', 2) as [ActionTriggerDocument['kind'], string?];
   return schema === undefined ? { kind: 'message', schema: text } : { kind, schema };
 }
 

@@ -1,14 +1,19 @@
 import { extname } from 'node:path';
 import type { Command } from 'commander';
-import type { DeployedActionDocument } from '../../../contract/action.ts';
+import type {
+  ActionDraftBody,
+  ActionTestDocument,
+  DeployedActionDocument,
+} from '../../../contract/action.ts';
 import type { TrialDocument } from '../../../contract/action-run.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { RefusedError } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { readInput, readJson } from '../../input.ts';
 import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
 import { cellText, print, printable, printableLines, table } from '../../output.ts';
-import { actionUrl, triggerOf } from './action-path.ts';
+import { actionPath, triggerOf } from './action-path.ts';
 
 interface PutOptions extends FleetOptions {
   on?: string[];
@@ -27,7 +32,7 @@ interface TestOptions extends FleetOptions {
   on?: string[];
 }
 
-const languages: Readonly<Record<string, string>> = {
+const languages: Readonly<Record<string, ActionDraftBody['language']>> = {
   '.js': 'javascript',
   '.mjs': 'javascript',
   '.ts': 'typescript',
@@ -35,7 +40,7 @@ const languages: Readonly<Record<string, string>> = {
 };
 
 /** @throws OperatorError if the file name does not tell the language. */
-async function readCode(file: string): Promise<{ source: string; language: string }> {
+async function readCode(file: string): Promise<Pick<ActionDraftBody, 'source' | 'language'>> {
   const language = languages[extname(file)];
   if (language === undefined) {
     throw new OperatorError(`${file} has no known language. Name it .js, .mjs, .ts or .mts.`);
@@ -44,16 +49,18 @@ async function readCode(file: string): Promise<{ source: string; language: strin
 }
 
 /** Absent fields keep their value in the current version; with `--reset` none is absent. */
-async function filterOf({ device, tag, where, reset }: PutOptions): Promise<object | undefined> {
+async function filterOf({ device, tag, where, reset }: PutOptions) {
   const absent = reset ? null : undefined;
-  const payload = where === undefined ? absent : await readJson(where);
+  // The server checks that it is a schema.
+  const payload = where === undefined ? absent : ((await readJson(where)) as Record<string, unknown>);
   const filter = { devices: device ?? absent, tags: tag ?? absent, payload };
   return Object.values(filter).every((value) => value === undefined) ? undefined : filter;
 }
 
-async function testsOf({ test, reset }: PutOptions): Promise<unknown> {
+async function testsOf({ test, reset }: PutOptions): Promise<ActionTestDocument[] | undefined> {
   if (test === undefined) return reset ? [] : undefined;
-  const tests = await readJson(test);
+  // The server checks each.
+  const tests = (await readJson(test)) as ActionTestDocument | ActionTestDocument[];
   return Array.isArray(tests) ? tests : [tests];
 }
 
@@ -67,9 +74,9 @@ async function put(name: string, file: string, options: PutOptions): Promise<voi
     enabled: options.disabled ? false : options.reset ? true : undefined,
     force: options.force,
   };
-  const path = actionUrl(options, name);
+  const path = actionPath(options, name);
   const deployed = await connect(options)
-    .requestAs<DeployedActionDocument>('PUT', path, { json })
+    .request('PUT', path, { json })
     .catch((error: unknown) => {
       throw withPlaces(error, file);
     });
@@ -106,17 +113,19 @@ async function test(name: string, recordFile: string, options: TestOptions): Pro
         ? undefined
         : { ...(await readCode(options.file)), on: options.on?.map(triggerOf) },
   };
-  const path = actionUrl(options, name, 'test');
-  const trial = await connect(options).requestAs<TrialDocument>('POST', path, { json });
+  const path = below(actionPath(options, name), '/test', {});
+  const trial = await connect(options).request('POST', path, { json });
   if (trial.error !== null || trial.reason !== null) process.exitCode = 1;
   print(options, trial, trialText(trial));
 }
 
-/** The input to try an action on: a test has its record, or several, as a member. */
-function inputOf(content: unknown): { record: unknown } | { test: unknown } {
+type TestRecord = NonNullable<ActionTestDocument['record']>;
+
+/** The input to try an action on: a test has its record, or several, as a member. The server checks the rest of it. */
+function inputOf(content: unknown): { record: TestRecord } | { test: ActionTestDocument } {
   const isTest =
     typeof content === 'object' && content !== null && ('record' in content || 'records' in content);
-  return isTest ? { test: content } : { record: content };
+  return isTest ? { test: content as ActionTestDocument } : { record: content as TestRecord };
 }
 
 function trialText({ error, reason, records, mails, state, log, ...times }: TrialDocument): string {

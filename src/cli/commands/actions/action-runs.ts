@@ -1,9 +1,8 @@
 import { type Command, Option } from 'commander';
 import type { LogLineDocument, RunDocument, ShownRunDocument } from '../../../contract/action-run.ts';
-import type { ListDocument } from '../../../contract/document.ts';
-import { pathTo } from '../../../contract/routes/path.ts';
+import { below, type Path, pathTo, type QueryAt } from '../../../contract/routes/path.ts';
 import { sleep } from '../../../core/async.ts';
-import type { AdminClient, Parameters } from '../../admin-client.ts';
+import type { AdminClient } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import {
   type FleetOptions,
@@ -15,7 +14,7 @@ import {
 } from '../../options.ts';
 import { fields, listText, print, printable } from '../../output.ts';
 import { addDeadLetterCommandsOf } from '../dead-letters-of.ts';
-import { actionUrl } from './action-path.ts';
+import { actionPath } from './action-path.ts';
 import { reasonInLine, reasonText } from './run-error.ts';
 
 interface SearchOptions extends FleetOptions, ListOptions {
@@ -28,13 +27,16 @@ interface LogOptions extends SearchOptions {
   follow?: boolean;
 }
 
+type LogTemplate = '/fleets/{fleet_id}/actions/{name}/logs';
+
 const followIntervalMs = 1_000;
 const pageItemsMax = 1_000;
 const runsMax = 2 ** 48 - 2;
 
 /** A run with its record and its mails, printed as received: parsing would change large numbers in the payload (D11). */
 async function showRun(name: string, run: number, options: FleetOptions): Promise<void> {
-  const text = await connect(options).requestText('GET', actionUrl(options, name, 'runs', String(run)));
+  const path = below(actionPath(options, name), '/runs/{run}', { run });
+  const text = await connect(options).requestText('GET', path);
   const { error, sent, record, ...rest } = JSON.parse(text) as ShownRunDocument;
   const mails = sent.map(({ device, name: mail, mail_id, state }) =>
     [device, mail, mail_id, state ?? 'its receipt has expired'].filter((part) => part !== null).join(' '),
@@ -51,12 +53,12 @@ async function showRun(name: string, run: number, options: FleetOptions): Promis
 async function listRuns(
   name: string,
   run: number | undefined,
-  options: SearchOptions & { outcome?: string },
+  options: SearchOptions & { outcome?: RunDocument['outcome'] },
 ): Promise<void> {
   if (run !== undefined) return showRun(name, run, options);
   const { device, outcome, search: text } = options;
-  const path = actionUrl(options, name, 'runs');
-  const runs = await connect(options).listAs<RunDocument>(path, options, { device, outcome, text });
+  const path = below(actionPath(options, name), '/runs', {});
+  const runs = await connect(options).list(path, options, { device, outcome, text });
   const columns = [
     'run',
     'ended_at',
@@ -80,10 +82,10 @@ function lineText({ at, run, device, text }: LogLineDocument): string {
 async function listLogs(name: string, options: LogOptions): Promise<void> {
   const { device, run, search: text } = options;
   const client = connect(options);
-  const path = actionUrl(options, name, 'logs');
+  const path = below(actionPath(options, name), '/logs', {});
   const wanted = { device, run, text };
   if (options.follow) return follow(client, path, wanted, options);
-  const lines = await client.listAs<LogLineDocument>(path, options, wanted);
+  const lines = await client.list(path, options, wanted);
   const more = lines.next === null ? [] : [`There are more: continue with --after ${lines.next}`];
   const shown = lines.items.length === 0 ? ['No log lines found.'] : lines.items.map(lineText);
   print(options, lines, [...shown, ...more].join('\n'));
@@ -92,11 +94,11 @@ async function listLogs(name: string, options: LogOptions): Promise<void> {
 /** Prints new lines, oldest first, until the command is interrupted; with `--json` one document per line. */
 async function follow(
   client: AdminClient,
-  path: string,
-  wanted: Parameters,
+  path: Path<LogTemplate>,
+  wanted: QueryAt<'GET', LogTemplate>,
   options: LogOptions,
 ): Promise<void> {
-  const newest = await client.requestAs<ListDocument<LogLineDocument>>('GET', `${path}?limit=1`);
+  const newest = await client.request('GET', path, { query: { limit: 1 } });
   for (let last = newest.items[0]?.line ?? 0; ; await sleep(followIntervalMs)) {
     const lines = await linesSince(last, client, path, wanted);
     for (const line of lines) print(options, line, lineText(line));
@@ -108,17 +110,14 @@ async function follow(
 async function linesSince(
   last: number,
   client: AdminClient,
-  path: string,
-  wanted: Parameters,
+  path: Path<LogTemplate>,
+  wanted: QueryAt<'GET', LogTemplate>,
 ): Promise<LogLineDocument[]> {
   const found: LogLineDocument[] = [];
-  let next: string | null = null;
-  do {
-    const query = { ...wanted, limit: pageItemsMax, ...(next !== null && { after: next }) };
-    const page: ListDocument<LogLineDocument> = await client.requestAs('GET', path, { query });
-    found.push(...page.items.filter(({ line }) => line > last));
-    next = page.next;
-  } while (next !== null && Number(next) > last);
+  for await (const { items, next } of client.pages(path, wanted)) {
+    found.push(...items.filter(({ line }) => line > last));
+    if (next !== null && Number(next) <= last) break;
+  }
   return found.reverse();
 }
 

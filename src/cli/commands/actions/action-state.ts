@@ -1,13 +1,18 @@
 import type { Command } from 'commander';
-import type { DeletedKeysDocument, StateEntryDocument } from '../../../contract/action-run.ts';
+import type { StateEntryDocument } from '../../../contract/action-run.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
 import { type FleetOptions, fleetCommand, type ListOptions, withListOptions } from '../../options.ts';
 import { listText, print, printable } from '../../output.ts';
-import { actionUrl } from './action-path.ts';
+import { actionPath } from './action-path.ts';
 
-function keyUrl(options: FleetOptions, name: string, key: string): string {
-  return `${actionUrl(options, name, 'state', 'value')}?${new URLSearchParams({ key })}`;
+function statePath(options: FleetOptions, name: string) {
+  return below(actionPath(options, name), '/state', {});
+}
+
+function valuePath(options: FleetOptions, name: string) {
+  return below(statePath(options, name), '/value', {});
 }
 
 /** As JSON: a text has its quotes, so that it is told from a number. */
@@ -25,21 +30,20 @@ function parsedValue(text: string): unknown {
 }
 
 async function listState(name: string, options: FleetOptions & ListOptions): Promise<void> {
-  const path = actionUrl(options, name, 'state');
-  const entries = await connect(options).listAs<StateEntryDocument>(path, options);
+  const entries = await connect(options).list(statePath(options, name), options);
   const items = entries.items.map((entry) => ({ ...entry, value: valueText(entry) }));
   print(options, entries, listText({ ...entries, items }, ['key', 'value'], 'The state is empty.'));
 }
 
 async function showKey(name: string, key: string, options: FleetOptions): Promise<void> {
-  const entry = await connect(options).requestAs<StateEntryDocument>('GET', keyUrl(options, name, key));
+  const entry = await connect(options).request('GET', valuePath(options, name), { query: { key } });
   print(options, entry, valueText(entry));
 }
 
 async function setKey(name: string, key: string, text: string, options: FleetOptions): Promise<void> {
   const json = { value: parsedValue(text) };
-  const path = keyUrl(options, name, key);
-  const entry = await connect(options).requestAs<StateEntryDocument>('PUT', path, { json });
+  const path = valuePath(options, name);
+  const entry = await connect(options).request('PUT', path, { query: { key }, json });
   print(options, entry, printable(`${entry.key} is set to ${valueText(entry)}.`));
 }
 
@@ -52,8 +56,11 @@ async function deleteState(
   if ((key === undefined) === (options.all === undefined)) {
     throw new OperatorError('Name one key, or all of them by --all.');
   }
-  const path = key === undefined ? actionUrl(options, name, 'state') : keyUrl(options, name, key);
-  const answer = await connect(options).requestAs<DeletedKeysDocument>('DELETE', path);
+  const client = connect(options);
+  const answer =
+    key === undefined
+      ? await client.request('DELETE', statePath(options, name))
+      : await client.request('DELETE', valuePath(options, name), { query: { key } });
   print(options, answer, `Deleted ${answer.deleted} ${answer.deleted === 1 ? 'key' : 'keys'}.`);
 }
 

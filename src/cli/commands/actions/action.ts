@@ -1,11 +1,9 @@
 import type { Command } from 'commander';
-import type { ActionDocument, ActionVersionDocument } from '../../../contract/action.ts';
-import type { ListDocument } from '../../../contract/document.ts';
-import { pathOf } from '../../admin-client.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { connect } from '../../connection.ts';
 import { type FleetOptions, fleetCommand, integerOption } from '../../options.ts';
 import { fields, listText, print, printRaw } from '../../output.ts';
-import { actionUrl, triggerText } from './action-path.ts';
+import { actionPath, triggerText } from './action-path.ts';
 import { addActionPut, addActionTest } from './action-put.ts';
 import { addActionRunCommands } from './action-runs.ts';
 import { addActionStateCommands } from './action-state.ts';
@@ -20,7 +18,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   const client = connect(options);
   let number = options.version;
   if (number === undefined) {
-    const action = await client.requestAs<ActionDocument>('GET', actionUrl(options, name));
+    const action = await client.request('GET', actionPath(options, name));
     if (!options.source) {
       const versions = action.versions.map(({ version }) => version);
       const lastError = reasonText(action.last_error);
@@ -30,8 +28,8 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     }
     number = action.version;
   }
-  const path = actionUrl(options, name, 'versions', String(number));
-  const version = await client.requestAs<ActionVersionDocument>('GET', path);
+  const path = below(actionPath(options, name), '/versions/{version}', { version: number });
+  const version = await client.request('GET', path);
   const { source, ...rest } = version;
   if (options.source && !options.json) printRaw(options, source.replace(/\n$/, ''));
   else print(options, version, fields({ ...rest, on: rest.on.map(triggerText) }));
@@ -54,8 +52,8 @@ const columns = [
 ] as const;
 
 async function list(options: FleetOptions): Promise<void> {
-  const path = pathOf('fleets', options.fleet, 'actions');
-  const actions = await connect(options).requestAs<ListDocument<ActionDocument>>('GET', path);
+  const path = pathTo('/fleets/{fleet_id}/actions', { fleet_id: options.fleet });
+  const actions = await connect(options).request('GET', path);
   const items = actions.items.map((action) => ({
     ...action,
     on: action.on.map(triggerText),
@@ -81,7 +79,7 @@ export function addActionCommands(program: Command): void {
 
   fleetCommand(group, 'delete <name>', 'delete an action with its versions, state, runs and log').action(
     async (name: string, options: FleetOptions) => {
-      await connect(options).requestAs('DELETE', actionUrl(options, name));
+      await connect(options).request('DELETE', actionPath(options, name));
       print(options, { ok: true }, 'Action deleted.');
     },
   );
@@ -92,8 +90,8 @@ export function addActionCommands(program: Command): void {
       : 'disable an action; it skips records stored meanwhile';
     fleetCommand(group, `${enabled ? 'enable' : 'disable'} <name>`, description).action(
       async (name: string, options: FleetOptions) => {
-        const path = actionUrl(options, name);
-        const action = await connect(options).requestAs<ActionDocument>('PATCH', path, { json: { enabled } });
+        const path = actionPath(options, name);
+        const action = await connect(options).request('PATCH', path, { json: { enabled } });
         print(options, action, `${action.name} is ${action.enabled ? 'enabled' : 'disabled'}.`);
       },
     );
@@ -102,8 +100,8 @@ export function addActionCommands(program: Command): void {
   fleetCommand(group, 'rollback <name>', 'roll back to a retained version, with its schemas and filter')
     .argument('<version>', 'its number', integerOption(1, 4_294_967_295))
     .action(async (name: string, version: number, options: FleetOptions) => {
-      const path = actionUrl(options, name, 'rollback');
-      const action = await connect(options).requestAs<ActionDocument>('POST', path, { json: { version } });
+      const path = below(actionPath(options, name), '/rollback', {});
+      const action = await connect(options).request('POST', path, { json: { version } });
       print(options, action, `Rolled ${action.name} back to version ${action.version}.`);
     });
 

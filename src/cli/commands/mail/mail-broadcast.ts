@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { DeviceDocument } from '../../../contract/device.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { mailRequeuesMax, mailTtlSecondsMax } from '../../../core/bounds.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type AdminClient, pathOf } from '../../admin-client.ts';
+import type { AdminClient } from '../../admin-client.ts';
 import {
   type BulkOptions,
   isConfirmed,
@@ -57,8 +57,8 @@ async function targetOf({ tag, devices, all }: BroadcastOptions): Promise<Target
 async function select(client: AdminClient, fleet: string, to: Target): Promise<Selection> {
   if (to.devices !== undefined) return { count: to.devices.length, first: to.devices };
   const filter = to.tag === undefined ? {} : { tag: to.tag };
-  const path = pathOf('fleets', fleet, 'devices');
-  return selectListed(client.pagesAs<DeviceDocument>(path, filter), ({ device_id }) => device_id);
+  const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleet });
+  return selectListed(client.pages(path, filter), ({ device_id }) => device_id);
 }
 
 /** Inserts the payload's own text: serializing it again would change large numbers (D11). */
