@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { below } from '../../../contract/routes/path.ts';
 import { FilterText } from '../../lists/filters.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
@@ -7,6 +8,7 @@ import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { visible } from '../../parts/untrusted.tsx';
 import { exactText, hourText } from '../../server/clock.ts';
+import { pathOfAction } from './action-path.ts';
 import { type FollowedLog, useFollowedLog } from './followed-log.ts';
 import { countText } from './health.ts';
 
@@ -17,8 +19,8 @@ export function ActionLog({ fleetId, name }: { fleetId: string; name: string }) 
   const [device, setDevice] = useState('');
   useKeys({ p: () => setPaused(!isPaused), ' ': () => setPaused(!isPaused) });
   const isDevice = /^[A-Za-z0-9]{10}$/.test(device);
-  const filter = { text: text || undefined, device: isDevice ? device : undefined };
-  const log = useFollowedLog(`/fleets/${fleetId}/actions/${name}/logs`, filter, isPaused);
+  const filter = { text: text || undefined, device: isDevice ? [device] : undefined };
+  const log = useFollowedLog(below(pathOfAction(fleetId, name), '/logs', {}), filter, isPaused);
   const { lines, isRead, error, brokenSinceMs } = log;
   const isRefused = error !== undefined && error.status >= 400 && error.status < 500;
   return (

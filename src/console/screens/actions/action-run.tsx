@@ -4,7 +4,7 @@ import type {
   RunMailDocument,
   ShownRunDocument,
 } from '../../../contract/action-run.ts';
-import type { ListDocument } from '../../../contract/document.ts';
+import { below, type Path } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
@@ -12,10 +12,11 @@ import { Icon } from '../../parts/icon.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Payload } from '../../parts/payload.tsx';
 import { Untrusted, visible } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { fineSpanText } from '../../server/clock.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument, useResource } from '../../server/resource.ts';
 import { ends } from '../mail/mail-life.tsx';
+import { pathOfAction } from './action-path.ts';
 import { countText } from './health.ts';
 
 const everySeconds = 3;
@@ -36,11 +37,10 @@ export interface ActionRunProps {
 
 /** One run beside the list: the record that it was for, its mails with what became of them, and its log. */
 export function ActionRun({ fleetId, name, run, back }: ActionRunProps) {
-  const path = `/fleets/${fleetId}/actions/${name}/runs/${run}`;
-  const shown = useResource(
-    path,
-    (signal) => callAs<ShownRunDocument>('GET', path, { signal }),
+  const shown = useDocument(
+    below(pathOfAction(fleetId, name), '/runs/{run}', { run }),
     everySeconds,
+    undefined,
     // The run's mails are followed until their states are final.
     ({ sent }) => sent.every(({ state }) => !isOpen(state)),
   );
@@ -73,7 +73,7 @@ function isOpen(state: RunMailDocument['state']): boolean {
 
 function RunFacts({ fleetId, name, run }: { fleetId: string; name: string; run: RunDocument }) {
   const { outcome, error, attempt, version, kind, device, stored_at, ended_at } = run;
-  const mark = runMarks[outcome as keyof typeof runMarks];
+  const mark = runMarks[outcome];
   const afterMs = Date.parse(ended_at) - Date.parse(stored_at);
   return (
     <>
@@ -189,11 +189,15 @@ function RunRecord({ run: { record } }: { run: ShownRunDocument }) {
 }
 
 /** The lines of one run, oldest first. */
-async function linesOfRun(path: string, run: string, signal: AbortSignal): Promise<LogLineDocument[]> {
+async function linesOfRun(
+  path: Path<'/fleets/{fleet_id}/actions/{name}/logs'>,
+  run: string,
+  signal: AbortSignal,
+): Promise<LogLineDocument[]> {
   let after: string | undefined;
   for (let page = 0; page < pagesMax; page += 1) {
-    const query = { run, after, limit: logLines };
-    const { items, next } = await callAs<ListDocument<LogLineDocument>>('GET', path, { query, signal });
+    const query = { run: Number(run), after, limit: logLines };
+    const { items, next } = await call('GET', path, { query, signal });
     if (items.length > 0 || next === null) return items.reverse();
     after = next;
   }
@@ -201,7 +205,7 @@ async function linesOfRun(path: string, run: string, signal: AbortSignal): Promi
 }
 
 function RunLog({ fleetId, name, run }: { fleetId: string; name: string; run: string }) {
-  const path = `/fleets/${fleetId}/actions/${name}/logs`;
+  const path = below(pathOfAction(fleetId, name), '/logs', {});
   const log = useResource(`${path} ${run}`, (signal) => linesOfRun(path, run, signal));
   return (
     <Section title="Log">

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import type { RunDocument } from '../../../contract/action-run.ts';
-import type { ListDocument } from '../../../contract/document.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { byAge, Pages } from '../../lists/pages.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';
@@ -8,8 +8,8 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
+import { pathOfAction } from './action-path.ts';
 import { ActionRun, runMarks } from './action-run.tsx';
 
 const everySeconds = 3;
@@ -32,12 +32,10 @@ export function ActionRuns({ fleetId, name }: { fleetId: string; name: string })
   const asked = search.value.get('outcome');
   const outcome: Outcome = outcomes.find(([one]) => one === asked)?.[0] ?? '';
   const after = search.value.get('after') ?? '';
-  const path = `/fleets/${fleetId}/actions/${name}/runs`;
-  const runs = useResource(
-    `${path} ${outcome} ${after}`,
-    (signal) =>
-      callAs<ListDocument<RunDocument>>('GET', path, { query: { outcome, after, limit: pageRuns }, signal }),
+  const runs = useDocument(
+    below(pathOfAction(fleetId, name), '/runs', {}),
     after === '' ? everySeconds : undefined,
+    { outcome: outcome || undefined, after, limit: pageRuns },
   );
   const opened = openedRun();
   const target = (run: string): string =>
@@ -139,7 +137,7 @@ interface RunRowProps {
 
 function RunRow({ fleetId, run, isWide, isOpened, target }: RunRowProps) {
   const { outcome, device, name, version, attempt, mails, cpu_milliseconds, ended_at, error } = run;
-  const mark = runMarks[outcome as keyof typeof runMarks];
+  const mark = runMarks[outcome];
   return (
     <tr class={isOpened ? 'is-selected' : ''}>
       <td>

@@ -1,15 +1,16 @@
 import { useState } from 'preact/hooks';
 import type { StateEntryDocument } from '../../../contract/action-run.ts';
-import type { ListDocument } from '../../../contract/document.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Untrusted, visible } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { writeExactly } from '../../server/exact-json.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
+import { pathOfAction } from './action-path.ts';
 import { SetState } from './set-state.tsx';
 
 const pageKeys = 100;
@@ -24,13 +25,9 @@ type Asked =
 export function ActionState({ fleetId, name }: { fleetId: string; name: string }) {
   const after = search.value.get('after') ?? '';
   const [asked, setAsked] = useState<Asked | undefined>();
-  const path = `/fleets/${fleetId}/actions/${name}/state`;
-  const state = useResource(
-    `${path} ${after}`,
-    (signal) =>
-      callAs<ListDocument<StateEntryDocument>>('GET', path, { query: { after, limit: pageKeys }, signal }),
-    everySeconds,
-  );
+  const path = below(pathOfAction(fleetId, name), '/state', {});
+  const valuePath = below(path, '/value', {});
+  const state = useDocument(path, everySeconds, { after, limit: pageKeys });
   const close = (): void => setAsked(undefined);
   return (
     <div class="stack">
@@ -52,12 +49,12 @@ export function ActionState({ fleetId, name }: { fleetId: string; name: string }
         )}
       </Loaded>
       {asked?.verb === 'set' && (
-        <SetState path={path} entry={asked.entry} onClose={close} onDone={state.refresh} />
+        <SetState path={valuePath} entry={asked.entry} onClose={close} onDone={state.refresh} />
       )}
       {asked?.verb === 'delete' && (
         <Confirm
           title="Delete the key"
-          work={() => callAs('DELETE', `${path}/value`, { query: { key: asked.key } })}
+          work={() => call('DELETE', valuePath, { query: { key: asked.key } })}
           onClose={close}
           onDone={state.refresh}
         >

@@ -3,8 +3,8 @@ import { hasDraft } from '../../page/drafts.ts';
 import { href } from '../../page/router.ts';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
+import { actionDraftKey } from './action-path.ts';
 import { triggerWord } from './action-text.ts';
-import { actionDraftKey } from './draft-key.ts';
 import { actionHealth, countText } from './health.ts';
 
 export interface ActionTableProps {

@@ -51,7 +51,7 @@ export const newAction: ActionText = {
 export function textOf(version: ActionVersionDocument): ActionText {
   const { devices = [], tags = [], payload } = version.filter;
   return {
-    language: version.language as ActionText['language'],
+    language: version.language,
     source: version.source,
     on: version.on.map(({ kind, schema }) => `${kind}:${schema}`),
     devices,

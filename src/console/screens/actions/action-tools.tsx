@@ -3,8 +3,9 @@ import type { ActionDocument } from '../../../contract/action.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
+import { pathOfAction } from './action-path.ts';
 
 export interface ActionToolsProps {
   fleetId: string;
@@ -17,9 +18,9 @@ export function ActionTools({ fleetId, action, onChanged }: ActionToolsProps) {
   const { name, enabled } = action;
   const [asked, setAsked] = useState<'disable' | 'delete' | undefined>();
   const { error, submit } = useSubmit();
-  const path = `/fleets/${fleetId}/actions/${name}`;
+  const path = pathOfAction(fleetId, name);
   const close = (): void => setAsked(undefined);
-  const put = (isEnabled: boolean) => callAs('PATCH', path, { body: { enabled: isEnabled } });
+  const put = (isEnabled: boolean) => call('PATCH', path, { body: { enabled: isEnabled } });
   const enable = (): void => void submit(() => put(true)).then(onChanged);
   return (
     <>
@@ -44,7 +45,7 @@ export function ActionTools({ fleetId, action, onChanged }: ActionToolsProps) {
       {asked === 'delete' && (
         <Confirm
           title={`Delete ${name}`}
-          work={() => callAs('DELETE', path)}
+          work={() => call('DELETE', path)}
           onClose={close}
           onDone={() => go(href([fleetId, 'actions']))}
         >

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { ActionDocument, ActionVersionDocument } from '../../../contract/action.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame.tsx';
 import { beginDraft, hasDraft } from '../../page/drafts.ts';
 import { go, href, search } from '../../page/router.ts';
@@ -9,15 +10,14 @@ import { Choice } from '../../parts/choice.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { visible } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
-import { type Resource, useResource } from '../../server/resource.ts';
+import { type Resource, useDocument } from '../../server/resource.ts';
 import { ActionLog } from './action-log.tsx';
+import { actionDraftKey, pathOfAction } from './action-path.ts';
 import { ActionRuns, openedRun } from './action-runs.tsx';
 import { ActionState } from './action-state.tsx';
 import { newAction, textOf } from './action-text.ts';
 import { ActionTools } from './action-tools.tsx';
 import { type Done, DoneNotice } from './done-notice.tsx';
-import { actionDraftKey } from './draft-key.ts';
 import { actionHealth, countText } from './health.ts';
 import { Studio } from './studio/studio.tsx';
 import { ActionVersions } from './versions.tsx';
@@ -35,8 +35,7 @@ type Tab = (typeof tabs)[number][0];
 
 /** One action: its code and whatever becomes of it. */
 export function ActionScreen({ fleetId, name }: { fleetId: string; name: string }) {
-  const path = `/fleets/${fleetId}/actions/${encodeURIComponent(name)}`;
-  const action = useResource(path, (signal) => callAs<ActionDocument>('GET', path, { signal }), everySeconds);
+  const action = useDocument(pathOfAction(fleetId, name), everySeconds);
   // Here, as the first deployment ends the screen of what is not deployed yet.
   const [done, setDone] = useState<Done | undefined>();
   const onDone = (document: Done): void => {
@@ -108,8 +107,7 @@ function Deployed({ fleetId, action, resource, done, onDone }: DeployedProps) {
   const { name, version, enabled } = action;
   const asked = search.value.get('tab');
   const tab: Tab = tabs.find(([one]) => one === asked)?.[0] ?? 'code';
-  const path = `/fleets/${fleetId}/actions/${name}/versions/${version}`;
-  const shown = useResource(path, (signal) => callAs<ActionVersionDocument>('GET', path, { signal }));
+  const shown = useDocument(below(pathOfAction(fleetId, name), '/versions/{version}', { version }));
   // The edited text stays on the screen while the version that was deployed meanwhile is read.
   const [last, setLast] = useState<ActionVersionDocument | undefined>();
   if (shown.value !== undefined && shown.value !== last) setLast(shown.value);
@@ -186,15 +184,17 @@ function commandOf(tab: Tab, fleetId: string, name: string): string[] {
   return ['action', ...words[tab], '--fleet', fleetId];
 }
 
-function pathOfTab(tab: Tab, fleetId: string, name: string): string {
-  const rest = {
-    code: '',
-    versions: '',
-    runs: ['/runs', ...runWords()].join('/'),
-    log: '/logs',
-    state: '/state',
+function pathOfTab(tab: Tab, fleetId: string, name: string) {
+  const path = pathOfAction(fleetId, name);
+  const run = openedRun();
+  const paths = {
+    code: path,
+    versions: path,
+    runs: run === undefined ? below(path, '/runs', {}) : below(path, '/runs/{run}', { run }),
+    log: below(path, '/logs', {}),
+    state: below(path, '/state', {}),
   };
-  return `/fleets/${fleetId}/actions/${name}${rest[tab]}`;
+  return paths[tab];
 }
 
 function Figures({ action }: { action: ActionDocument }) {

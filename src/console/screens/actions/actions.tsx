@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ActionDocument } from '../../../contract/action.ts';
-import type { ListDocument } from '../../../contract/document.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { AskName } from '../../forms/ask-name.tsx';
 import { Head } from '../../frame.tsx';
 import { beginDraft, draftKeys, draftsMax } from '../../page/drafts.ts';
@@ -10,23 +10,18 @@ import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { callAs } from '../../server/client.ts';
-import { useResource } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
+import { actionDraftKey } from './action-path.ts';
 import { ActionTable } from './action-table.tsx';
 import { newAction } from './action-text.ts';
-import { actionDraftKey } from './draft-key.ts';
 import { actionHealth } from './health.ts';
 
 const everySeconds = 5;
 
 /** The actions of a fleet with the health of each. */
 export function ActionsScreen({ fleetId }: { fleetId: string }) {
-  const path = `/fleets/${fleetId}/actions`;
-  const list = useResource(
-    path,
-    (signal) => callAs<ListDocument<ActionDocument>>('GET', path, { signal }),
-    everySeconds,
-  );
+  const path = pathTo('/fleets/{fleet_id}/actions', { fleet_id: fleetId });
+  const list = useDocument(path, everySeconds);
   const [isNaming, setNaming] = useState(false);
   useKeys({ n: () => setNaming(true) });
   const onlyTroubled = search.value.get('show') === 'attention';

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { LogLineDocument } from '../../../contract/action-run.ts';
-import type { ListDocument } from '../../../contract/document.ts';
-import { CallError, callAs, type Query } from '../../server/client.ts';
+import type { Path, QueryAt } from '../../../contract/routes/path.ts';
+import { CallError, call } from '../../server/client.ts';
 
 /** Lines that are kept on the screen. */
 const keptLinesMax = 2_000;
@@ -9,6 +9,9 @@ const keptLinesMax = 2_000;
 const pageLines = 200;
 const intervalMs = 1_500;
 const pauseMsMax = 15_000;
+
+type LogPath = Path<'/fleets/{fleet_id}/actions/{name}/logs'>;
+type LogQuery = QueryAt<'GET', '/fleets/{fleet_id}/actions/{name}/logs'>;
 
 export interface FollowedLog {
   key: string;
@@ -22,7 +25,7 @@ export interface FollowedLog {
 }
 
 /** The log of an action, followed while the page is looked at and `isPaused` is not. */
-export function useFollowedLog(path: string, filter: Query, isPaused: boolean): FollowedLog {
+export function useFollowedLog(path: LogPath, filter: LogQuery, isPaused: boolean): FollowedLog {
   const key = `${path} ${JSON.stringify(filter)}`;
   const empty = { key, lines: [], skipped: 0, isRead: false, error: undefined, brokenSinceMs: undefined };
   const [state, setState] = useState<FollowedLog>(empty);
@@ -41,14 +44,14 @@ export function useFollowedLog(path: string, filter: Query, isPaused: boolean): 
 
 type Update = (change: (before: FollowedLog) => Partial<FollowedLog>) => void;
 
-function follow(path: string, filter: Query, update: Update): () => void {
+function follow(path: LogPath, filter: LogQuery, update: Update): () => void {
   const stopping = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let failures = 0;
   const read = async (): Promise<void> => {
     if (document.hidden) return plan();
     try {
-      const { items } = await callAs<ListDocument<LogLineDocument>>('GET', path, {
+      const { items } = await call('GET', path, {
         query: { ...filter, limit: pageLines },
         signal: stopping.signal,
       });

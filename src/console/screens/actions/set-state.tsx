@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
+import type { Path } from '../../../contract/routes/path.ts';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Ask } from '../../parts/dialogs.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 export interface SetStateProps {
-  /** Path of the state in the API. */
-  path: string;
+  path: Path<'/fleets/{fleet_id}/actions/{name}/state/value'>;
   /** The present entry; absent: a key is asked for. */
   entry: { key: string; value: string } | undefined;
   onClose: () => void;
@@ -23,13 +23,11 @@ export function SetState({ path, entry, onClose, onDone }: SetStateProps) {
   const set = (event: SubmitEvent): void => {
     event.preventDefault();
     if (!isJson) return;
-    void submit(() => callAs('PUT', `${path}/value`, { query: { key }, body: `{"value":${value}}` })).then(
-      (isDone) => {
-        if (!isDone) return;
-        onDone();
-        onClose();
-      },
-    );
+    void submit(() => call('PUT', path, { query: { key }, body: `{"value":${value}}` })).then((isDone) => {
+      if (!isDone) return;
+      onDone();
+      onClose();
+    });
   };
   return (
     <Ask title="Set a key of the state" onClose={onClose}>

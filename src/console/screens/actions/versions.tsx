@@ -1,14 +1,16 @@
 import { useState } from 'preact/hooks';
-import type { ActionDocument, ActionVersionDocument } from '../../../contract/action.ts';
+import type { ActionDocument } from '../../../contract/action.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { Difference } from '../../editor/code-editor.tsx';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
 import { Moment } from '../../parts/moment.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
+import { pathOfAction } from './action-path.ts';
 import { textOf } from './action-text.ts';
 import { SettingChanges } from './studio/setting-changes.tsx';
 
@@ -69,21 +71,20 @@ interface RollbackProps {
 }
 
 function RollbackDrawer({ fleetId, action, version, onClose, onDone }: RollbackProps) {
-  const path = `/fleets/${fleetId}/actions/${action.name}`;
+  const path = pathOfAction(fleetId, action.name);
+  const rollbackPath = below(path, '/rollback', {});
   // Against what ran when it was opened: the answer to "what changes if I do this?" must not move.
   const [current] = useState(action.version);
   const both = useResource(`${path} ${version} ${current}`, (signal) =>
     Promise.all(
       [current, version].map((one) =>
-        callAs<ActionVersionDocument>('GET', `${path}/versions/${one}`, { signal }),
+        call('GET', below(path, '/versions/{version}', { version: one }), { signal }),
       ),
     ),
   );
   const { error, isBusy, submit } = useSubmit();
   const rollBack = (): void =>
-    void submit(async () =>
-      onDone(await callAs<ActionDocument>('POST', `${path}/rollback`, { body: { version } })),
-    );
+    void submit(async () => onDone(await call('POST', rollbackPath, { body: { version } })));
   return (
     <Drawer
       title={`From version ${current} to version ${version}`}
@@ -119,7 +120,7 @@ function RollbackDrawer({ fleetId, action, version, onClose, onDone }: RollbackP
       </Loaded>
       <Commands
         command={['action', 'rollback', action.name, String(version), '--fleet', fleetId]}
-        request={{ method: 'POST', path: `${path}/rollback`, body: { version } }}
+        request={{ method: 'POST', path: rollbackPath, body: { version } }}
       />
     </Drawer>
   );

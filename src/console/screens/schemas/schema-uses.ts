@@ -1,7 +1,5 @@
-import type { ActionDocument } from '../../../contract/action.ts';
-import type { ListDocument } from '../../../contract/document.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { call, callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
 
 /** An action, forwarder or consumer that names a schema; `what` is also the command that shows it. */
@@ -15,10 +13,9 @@ export type SchemaUses = ReadonlyMap<string, readonly SchemaUse[]>;
 
 /** Reads what uses the schemas of a fleet. What reads records of all schemas names none. */
 export function useSchemaUses(fleetId: string): Resource<SchemaUses> {
-  const path = `/fleets/${fleetId}`;
-  return useResource(`${path} uses`, async (signal) => {
+  return useResource(`${fleetId} uses`, async (signal) => {
     const [actions, forwarders, consumers] = await Promise.all([
-      callAs<ListDocument<ActionDocument>>('GET', `${path}/actions`, { signal }),
+      call('GET', pathTo('/fleets/{fleet_id}/actions', { fleet_id: fleetId }), { signal }),
       call('GET', pathTo('/fleets/{fleet_id}/forwarders', { fleet_id: fleetId }), { signal }),
       call('GET', pathTo('/fleets/{fleet_id}/consumers', { fleet_id: fleetId }), { signal }),
     ]);

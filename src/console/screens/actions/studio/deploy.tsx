@@ -6,8 +6,9 @@ import { Banner, ErrorBanner } from '../../../parts/banner.tsx';
 import { Commands } from '../../../parts/commands.tsx';
 import { Drawer } from '../../../parts/dialogs.tsx';
 import { Untrusted } from '../../../parts/untrusted.tsx';
-import { callAs } from '../../../server/client.ts';
+import { call } from '../../../server/client.ts';
 import { useSubmit } from '../../../server/submit.ts';
+import { pathOfAction } from '../action-path.ts';
 import { type ActionText, deploymentBody, putWords } from '../action-text.ts';
 import { SettingChanges } from './setting-changes.tsx';
 import { TestList } from './test-list.tsx';
@@ -26,16 +27,14 @@ export interface DeployProps {
 
 /** Shows what a deployment changes and what its tests come to, before it is done. */
 export function DeployDrawer({ fleetId, name, current, text, isNew, onClose, onDone }: DeployProps) {
-  const path = `/fleets/${fleetId}/actions/${name}`;
+  const path = pathOfAction(fleetId, name);
   const { tests, results, types, pending, isDoubtful } = useDoubts(fleetId, name, text);
   const { error, isBusy, submit } = useSubmit();
   const faults = types.value?.items ?? [];
   const unless = isBusy ? 'Deploying…' : pending;
   const deploy = (): void =>
     void submit(async () =>
-      onDone(
-        await callAs<DeployedActionDocument>('PUT', path, { body: deploymentBody(text, isNew, isDoubtful) }),
-      ),
+      onDone(await call('PUT', path, { body: deploymentBody(text, isNew, isDoubtful) })),
     );
   return (
     <Drawer

@@ -10,8 +10,8 @@ import { Banner } from '../../../parts/banner.tsx';
 import { Choice } from '../../../parts/choice.tsx';
 import { Commands } from '../../../parts/commands.tsx';
 import { may } from '../../../session/session.ts';
+import { actionDraftKey, pathOfAction } from '../action-path.ts';
 import { type ActionText, actionProblem, isSameAction, putWords, testsIn } from '../action-text.ts';
-import { actionDraftKey } from '../draft-key.ts';
 import { DeployDrawer } from './deploy.tsx';
 import { FaultList } from './fault-list.tsx';
 import { TestsEditor } from './tests-editor.tsx';
@@ -87,7 +87,7 @@ export function Studio({ fleetId, name, current, isNew = false, rate, onDeployed
       </div>
       <Commands
         command={putWords(fleetId, name, text)}
-        request={{ method: 'PUT', path: `/fleets/${fleetId}/actions/${name}`, body: '@action.json' }}
+        request={{ method: 'PUT', path: pathOfAction(fleetId, name), body: '@action.json' }}
       />
       {isDeploying && (
         <DeployDrawer

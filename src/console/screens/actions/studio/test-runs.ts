@@ -1,9 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { TrialDocument } from '../../../../contract/action-run.ts';
+import type { Path } from '../../../../contract/routes/path.ts';
 import { indentedJson } from '../../../parts/payload.tsx';
-import { CallError, callAs } from '../../../server/client.ts';
+import { CallError, call } from '../../../server/client.ts';
 import { parseExactly } from '../../../server/exact-json.ts';
 import { type ActionText, trialBodyText } from '../action-text.ts';
+
+type TestPath = Path<'/fleets/{fleet_id}/actions/{name}/test'>;
 
 /** Result of one test; undefined while it runs or waits. */
 export interface TestResult {
@@ -25,10 +27,10 @@ export function testTexts(tests: string): string[] {
   }
 }
 
-async function runTest(path: string, body: string, signal: AbortSignal): Promise<TestResult> {
+async function runTest(path: TestPath, body: string, signal: AbortSignal): Promise<TestResult> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const { error, reason } = await callAs<TrialDocument>('POST', path, { body, signal });
+      const { error, reason } = await call('POST', path, { body, signal });
       if (reason !== null) return { hasPassed: false, msg: reason };
       return { hasPassed: error === null, msg: error === null ? '' : `${error.code}: ${error.msg}` };
     } catch (error) {
@@ -42,7 +44,7 @@ async function runTest(path: string, body: string, signal: AbortSignal): Promise
 
 /** Runs the tests of a text one after the other, once; a change of `key` runs them again. Undefined: not now. */
 export function useTestRuns(
-  path: string,
+  path: TestPath,
   key: string | undefined,
   text: ActionText,
 ): readonly (TestResult | undefined)[] {

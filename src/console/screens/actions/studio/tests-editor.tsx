@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
+import { below } from '../../../../contract/routes/path.ts';
 import { CodeEditor } from '../../../editor/code-editor.tsx';
 import { Act } from '../../../parts/act.tsx';
+import { pathOfAction } from '../action-path.ts';
 import { type ActionText, testsIn } from '../action-text.ts';
 import { TestList } from './test-list.tsx';
 import { useTestRuns } from './test-runs.ts';
@@ -17,7 +19,7 @@ export interface TestsEditorProps {
 export function TestsEditor({ fleetId, name, text, isReadOnly, onChange }: TestsEditorProps) {
   const [runs, setRuns] = useState<{ number: number; text: ActionText } | undefined>();
   const key = runs === undefined ? undefined : String(runs.number);
-  const path = `/fleets/${fleetId}/actions/${name}/test`;
+  const path = below(pathOfAction(fleetId, name), '/test', {});
   const results = useTestRuns(path, key, runs?.text ?? text);
   const count = testsIn(text)?.length;
   const unless =

@@ -1,8 +1,9 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { CheckDocument } from '../../../../contract/action.ts';
+import { pathTo } from '../../../../contract/routes/path.ts';
 import { checkInTurn } from '../../../editor/check-in-turn.ts';
 import type { Fault } from '../../../editor/faults.ts';
-import { CallError, callAs } from '../../../server/client.ts';
+import { CallError, call } from '../../../server/client.ts';
 import { type ActionText, triggerIn } from '../action-text.ts';
 
 type PlacedFault = CheckDocument['items'][number];
@@ -33,7 +34,7 @@ export function useActionCheck(fleetId: string, name: string, text: ActionText, 
   const on = text.on.join();
   const check = useMemo(() => {
     const ask = checkInTurn((source) =>
-      callAs<CheckDocument>('POST', `/fleets/${fleetId}/actions:check`, {
+      call('POST', pathTo('/fleets/{fleet_id}/actions:check', { fleet_id: fleetId }), {
         body: { source, on: on === '' ? [] : on.split(',').map(triggerIn), name },
       }),
     );

@@ -1,6 +1,8 @@
 import type { CheckDocument } from '../../../../contract/action.ts';
-import { callAs } from '../../../server/client.ts';
+import { below, pathTo } from '../../../../contract/routes/path.ts';
+import { call } from '../../../server/client.ts';
 import { type Resource, useResource } from '../../../server/resource.ts';
+import { pathOfAction } from '../action-path.ts';
 import { type ActionText, triggerIn } from '../action-text.ts';
 import { type TestResult, testTexts, useTestRuns } from './test-runs.ts';
 
@@ -21,9 +23,9 @@ export function useDoubts(fleetId: string, name: string, text: ActionText): Doub
   const isTyped = text.language === 'typescript';
   const tests = testTexts(text.tests).length;
   const runs = tests === 0 ? undefined : 'once';
-  const results = useTestRuns(`/fleets/${fleetId}/actions/${name}/test`, runs, text);
+  const results = useTestRuns(below(pathOfAction(fleetId, name), '/test', {}), runs, text);
   const types = useResource(isTyped ? 'types' : undefined, (signal) =>
-    callAs<CheckDocument>('POST', `/fleets/${fleetId}/actions:check`, {
+    call('POST', pathTo('/fleets/{fleet_id}/actions:check', { fleet_id: fleetId }), {
       body: { source: text.source, on: text.on.map(triggerIn) },
       signal,
     }),

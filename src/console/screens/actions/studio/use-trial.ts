@@ -1,12 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { TrialDocument } from '../../../../contract/action-run.ts';
 import type { RecordDocument } from '../../../../contract/record.ts';
+import { below } from '../../../../contract/routes/path.ts';
 import { useDraft } from '../../../page/drafts.ts';
 import { indentedJson } from '../../../parts/payload.tsx';
-import { callAs } from '../../../server/client.ts';
+import { call } from '../../../server/client.ts';
 import { parseExactly } from '../../../server/exact-json.ts';
 import type { Resource } from '../../../server/resource.ts';
 import { useSubmit } from '../../../server/submit.ts';
+import { actionDraftKey, pathOfAction } from '../action-path.ts';
 import {
   type ActionText,
   type RecordText,
@@ -14,7 +16,6 @@ import {
   recordProblem,
   trialBodyText,
 } from '../action-text.ts';
-import { actionDraftKey } from '../draft-key.ts';
 import { recordTextOf } from './try-record.tsx';
 
 export interface TrialProps {
@@ -55,8 +56,7 @@ export function useTrial({ fleetId, name, text, latest }: TrialProps) {
     void submit(async () => {
       setTried(undefined);
       const body = trialBodyText(text, { record: used });
-      const path = `/fleets/${fleetId}/actions/${name}/test`;
-      const trial = await callAs<TrialDocument>('POST', path, { body });
+      const trial = await call('POST', below(pathOfAction(fleetId, name), '/test', {}), { body });
       setTried({ trial, record: used, source: text.source });
     });
   };
