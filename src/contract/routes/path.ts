@@ -40,11 +40,11 @@ export type ItemAt<T extends Template> = AnswerAt<'GET', T> extends { items: (in
 /** The query that a route takes. A parameter that has a default may be absent; a cursor is what an answer named. */
 export type QueryAt<M extends RouteMethod, T extends Template> =
   RouteAt<M, T> extends infer R
-    ? (R extends { query: infer Q }
-        ? { [Name in Exclude<keyof Static<Q & object>, 'after'>]?: Static<Q & object>[Name] | undefined }
-        : unknown) & {
-        after?: string | undefined;
-      }
+    ? R extends { query: infer Q }
+      ? { after?: string | undefined } & {
+          [Name in Exclude<keyof Static<Q & object>, 'after'>]?: Static<Q & object>[Name] | undefined;
+        }
+      : { after?: string | undefined }
     : never;
 
 /** The body that a route takes. */

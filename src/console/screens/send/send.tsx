@@ -6,7 +6,7 @@ import { path } from '../../page/router.ts';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';
-import { callAs } from '../../server/client.ts';
+import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { type Draft, draftPayload, emptyDraft, problemOf, settingsOf } from './draft.ts';
 import { newIdempotencyKey } from './idempotency-key.ts';
@@ -21,13 +21,17 @@ function requestOf(fleetId: string, recipient: Recipient, draft: Draft) {
   const payload = draftPayload(draft) ?? '{}';
   const settings = settingsOf(draft);
   if ('deviceId' in recipient) {
-    const path = `/fleets/${fleetId}/devices/${draft.deviceId}/mail/${draft.name}`;
-    return { method: 'POST', path, query: settings, body: payload };
+    const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{name}', {
+      fleet_id: fleetId,
+      device_id: draft.deviceId,
+      name: draft.name,
+    });
+    return { method: 'POST' as const, path, query: settings, body: payload };
   }
   const front = JSON.stringify({ name: draft.name, to: recipient, ...settings });
   const body = `${front.slice(0, -1)},"payload":${payload}}`;
   return {
-    method: 'POST',
+    method: 'POST' as const,
     path: pathTo('/fleets/{fleet_id}/broadcasts', { fleet_id: fleetId }),
     query: {},
     body,
@@ -69,10 +73,7 @@ export function SendDrawer({ fleetId, recipient }: { fleetId: string; recipient:
     if (problem !== undefined) return;
     void submit(async () => {
       const { method, path, ...rest } = requestOf(fleetId, recipient, draft);
-      const answer = await callAs<SentMailDocument | BroadcastDocument>(method, path, {
-        ...rest,
-        headers: { 'Idempotency-Key': key },
-      });
+      const answer = await call(method, path, { ...rest, headers: { 'Idempotency-Key': key } });
       setSent('mail_id' in answer ? { mail: answer, deviceId: draft.deviceId } : { broadcast: answer });
     });
   };
