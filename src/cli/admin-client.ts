@@ -72,13 +72,8 @@ export class AdminClient {
     parts?: RequestParts<BodyAt<M, T>, QueryAt<M, T>>,
   ): Promise<AnswerAt<M, T>>;
   async request(method: string, path: string, parts?: RequestParts): Promise<unknown> {
-    return this.requestAs(method, path, parts);
-  }
-
-  /** @deprecated Its path is not held against the contract. */
-  async requestAs<T>(method: string, path: string, parts?: RequestParts): Promise<T> {
     const text = await this.requestText(method, path, parts);
-    return (text === '' ? undefined : JSON.parse(text)) as T;
+    return text === '' ? undefined : JSON.parse(text);
   }
 
   /** Returns the response text unchanged. */
@@ -90,34 +85,18 @@ export class AdminClient {
   /** Lists up to `limit` items after `after`, over as many pages as needed. */
   async list<T extends Template>(
     path: Path<T>,
-    part: { after?: string; limit: number },
-    query?: QueryAt<'GET', T>,
-    pageMax?: number,
-  ): Promise<ListDocument<ItemAt<T>>>;
-  async list(
-    path: string,
     { after, limit }: { after?: string; limit: number },
-    query: Parameters = {},
+    query?: QueryAt<'GET', T>,
     pageMax = pageItemsMax,
-  ): Promise<ListDocument<unknown>> {
-    const items: unknown[] = [];
+  ): Promise<ListDocument<ItemAt<T>>> {
+    const items: ItemAt<T>[] = [];
     let next: string | null = null;
     const part = { ...(after !== undefined && { after }), limit, pageMax };
-    for await (const page of this.pagesAs<unknown>(path, query, part)) {
+    for await (const page of this.pages(path, query, part)) {
       items.push(...page.items);
       next = page.next;
     }
     return { items, next };
-  }
-
-  /** @deprecated Its path is not held against the contract. */
-  async listAs<T>(
-    path: string,
-    part: { after?: string; limit: number },
-    query?: Parameters,
-    pageMax?: number,
-  ): Promise<ListDocument<T>> {
-    return this.list(path as never, part, query as never, pageMax);
   }
 
   /** Yields the pages of a list, up to `limit` items after `after`. */
@@ -139,20 +118,12 @@ export class AdminClient {
     let count = 0;
     do {
       const part = { limit: Math.min(limit - count, pageMax), ...(next !== null && { after: next }) };
-      const page: ListDocument<unknown> = await this.requestAs('GET', path, { query: { ...query, ...part } });
+      const text = await this.requestText('GET', path, { query: { ...query, ...part } });
+      const page: ListDocument<unknown> = JSON.parse(text);
       count += page.items.length;
       next = page.next;
       yield page;
     } while (next !== null && count < limit);
-  }
-
-  /** @deprecated Its path is not held against the contract. */
-  pagesAs<T>(
-    path: string,
-    query?: Parameters,
-    part?: { after?: string; limit?: number; pageMax?: number },
-  ): AsyncGenerator<ListDocument<T>> {
-    return this.pages(path as never, query as never, part) as AsyncGenerator<ListDocument<T>>;
   }
 
   /**

@@ -211,7 +211,6 @@ export type StateEntryDocument = Static<typeof stateEntryDocument>;
 const stateValueBody = closedObject({ value: Type.Unknown({ description: 'Any JSON but null.' }) });
 
 const deletedKeysDocument = Type.Object({ deleted: Type.Integer() });
-export type DeletedKeysDocument = Static<typeof deletedKeysDocument>;
 
 /** `/fleets/{fleet_id}/actions/{name}/state`. */
 export const actionStateRoutes = declareRoutes({

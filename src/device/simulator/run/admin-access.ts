@@ -33,7 +33,6 @@ export interface AdminAccess {
     parts?: RequestParts<M, T>,
   ): Promise<AnswerAt<M, T>>;
   pages<T extends Template>(path: Path<T>): AsyncIterable<ListDocument<ItemAt<T>>>;
-  requestAs<T>(method: string, path: string, parts?: AdminRequest): Promise<T>;
   open(method: string, path: string, parts?: AdminRequest): Promise<Response>;
   exchange(path: string, contentType: string, body: Readable): Promise<IncomingMessage>;
 }
@@ -61,21 +60,14 @@ export class PatientAdmin {
     parts: RequestParts<M, T> = {},
     key?: string,
   ): Promise<AnswerAt<M, T>> {
-    return this.requestAs(method, path, { json: parts.json }, key);
-  }
-
-  /** @deprecated Its path is not held against the contract. */
-  async requestAs<T>(method: string, path: string, body?: { json: unknown }, key?: string): Promise<T> {
+    const headers = key === undefined ? undefined : { 'Idempotency-Key': key };
     const endMs = performance.now() + this.#patienceMs;
     for (;;) {
       const clients = this.#clients();
       const client = clients[this.#turn % clients.length];
       try {
         if (client === undefined) throw new OperatorError('No server of the run is up.');
-        return await client.requestAs<T>(method, path, {
-          ...body,
-          headers: key === undefined ? undefined : { 'Idempotency-Key': key },
-        });
+        return await client.request(method, path, { ...parts, headers });
       } catch (error) {
         if (isRefusal(error) || performance.now() > endMs) throw error;
         this.#turn += 1;
