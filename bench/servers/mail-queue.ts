@@ -1,6 +1,6 @@
 import type { RecordableHistogram } from 'node:perf_hooks';
 import { Pool } from 'undici';
-import { pathOf } from '../../src/cli/admin-client.ts';
+import { pathTo } from '../../src/contract/routes/path.ts';
 import type { Credentials } from './subject.ts';
 
 /** Requests that queue mail at once: enough to fill the batches of every shard. */
@@ -35,7 +35,7 @@ export async function enqueue(
   const post = async ({ device, payload }: Mail, at: number): Promise<string> => {
     const { pool, headers } = senders[at % senders.length] as (typeof senders)[number];
     const { fleetId, deviceId } = device;
-    const path = pathOf('admin', 'v1', 'fleets', fleetId, 'devices', deviceId, 'mail', 'water');
+    const path = `/admin/v1${pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{name}', { fleet_id: fleetId, device_id: deviceId, name: 'water' })}`;
     const start = process.hrtime.bigint();
     const { statusCode, body } = await pool.request({ method: 'POST', path, headers, body: payload });
     const answer = (await body.json()) as { mail_id: string };

@@ -11,7 +11,7 @@ type Value = string | number | boolean;
 /** Query parameters. One with several values is repeated; an undefined one is left out. */
 export type Parameters = Readonly<Record<string, Value | readonly Value[] | undefined>>;
 
-export function queryOf(parameters: Parameters): URLSearchParams {
+function queryOf(parameters: Parameters): URLSearchParams {
   const query = new URLSearchParams();
   for (const [name, values] of Object.entries(parameters)) {
     for (const value of [values].flat()) if (value !== undefined) query.append(name, String(value));
@@ -34,7 +34,7 @@ export class RefusedError extends OperatorError {
   }
 }
 
-/** What a request has besides method and path: a value to send as JSON, or JSON text to send byte for byte. */
+/** Query, body and headers of a request. The body is a value to send as JSON, or JSON text to send byte for byte. */
 export interface RequestParts<Document = unknown, Query = Parameters> {
   query?: Query;
   json?: Document;
@@ -173,11 +173,6 @@ export class AdminClient {
     if (response.ok) return response;
     throw refusal(response.status, await response.text());
   }
-}
-
-/** Joins escaped path segments: `pathOf('fleets', id)` is `/fleets/ID`. */
-export function pathOf(...segments: string[]): string {
-  return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
 }
 
 /** True if an error of TLS says that nobody trusted vouches for the certificate. */

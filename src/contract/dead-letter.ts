@@ -122,7 +122,7 @@ export const mailDeadLetterRoutes = declareRoutes({
 
 /** The dead letters of a resource that has a name in its fleet, as their routes need them. */
 interface DeadLetterResource<Listed, Shown, Params, After, Limit> {
-  /** Of what they are: `an action`. */
+  /** The resource, in words: `an action`. */
   of: string;
   /** Scope for replaying and dropping them. */
   scope: Scope;

@@ -62,13 +62,6 @@ class ChangeRate {
 }
 
 declare module 'fastify' {
-  interface FastifyContextConfig {
-    /**
-     * Book of the audit log for requests of this route: `traffic` for what senders of mail do all the time. By default,
-     * whatever may change something is a `change`.
-     */
-    book?: AuditBook | ((request: FastifyRequest) => AuditBook | undefined);
-  }
   interface FastifyRequest {
     /** Details that a handler adds to its audit entry: ids it assigned, counts. Never a secret. */
     audited: { begun?: BegunEntry; about: Record<string, string | number>; error?: ErrorCode };

@@ -58,7 +58,7 @@ export function partyOf(request: IncomingMessage, context: Bearers): Party {
 /** Refuses to add a route without a scope, and puts the scope into the OpenAPI document. */
 function checkScopeDeclared(route: RouteOptions): void {
   const { scope } = route.config ?? {};
-  if (scope === undefined) throw new Error(`${route.method} ${route.url} has no scope`);
+  if (scope === undefined || scope === 'none') throw new Error(`${route.method} ${route.url} has no scope`);
   route.schema = { ...route.schema, security: [{ token: scope === 'any' ? [] : [scope] }] };
 }
 

@@ -1,17 +1,11 @@
-import {
-  type ConsoleSessionDocument,
-  type consoleCodeRoutes,
-  consoleSessionDocument,
-  newConsoleSessionBody,
-} from '../../contract/access/login.ts';
-import { errorAnswers } from '../../contract/document.ts';
+import { type consoleCodeRoutes, consoleSessionRoutes } from '../../contract/access/login.ts';
 import { ApiError, rateLimited } from '../../core/errors.ts';
 import { RateLimiter } from '../../core/rate-limiter.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Token } from '../../declarations/tokens.ts';
 import { type Bearers, hasEnded } from '../auth/authorization.ts';
-import type { AdminApp, Handler } from '../request/context.ts';
-import type { HandlerOf, Handlers } from '../request/routes.ts';
+import type { AdminApp } from '../request/context.ts';
+import { addRoutes, type HandlerOf, type Handlers } from '../request/routes.ts';
 import type { Principal } from '../request/scope.ts';
 import { timeTextOf } from '../request/times.ts';
 import type { ConsoleCodes } from './console-codes.ts';
@@ -49,18 +43,9 @@ const createCode =
     return { code, expires_at: timeTextOf(expiresAtMs) };
   };
 
-const sessionCreation = {
-  summary: 'Trade a code for a session of the console',
-  description:
-    'Needs no token. The session has the scopes and the fleet of its code, ends after 12 hours, after an hour without requests, or with the token that made the code. A token has at most 20: a further one ends the least recently used.',
-  security: [],
-  body: newConsoleSessionBody,
-  response: { 201: consoleSessionDocument, ...errorAnswers },
-};
-
 const createSession =
-  (context: Bearers): Handler<typeof sessionCreation> =>
-  async ({ principal, audited }, reply): Promise<ConsoleSessionDocument> => {
+  (context: Bearers): HandlerOf<typeof consoleSessionRoutes, 'POST /console-sessions'> =>
+  async ({ principal, audited }, reply) => {
     if (principal === null) throw new Error('this route needs a code');
     const { name, scopes, fleetId } = principal;
     const parent = parentOf(principal, context);
@@ -116,5 +101,5 @@ export function authenticateByCode(app: AdminApp, { consoleCodes }: Pick<CodePar
 
 /** Adds the route for sessions, behind `authenticateByCode`. */
 export function addConsoleSessionRoute(app: AdminApp, context: Bearers): void {
-  app.post('/console-sessions', { schema: sessionCreation }, createSession(context));
+  addRoutes(app, consoleSessionRoutes, { 'POST /console-sessions': createSession(context) });
 }

@@ -8,9 +8,14 @@ import {
   type RouteDeclaration,
   type RouteKey,
   type RouteMethod,
+  type RouteSettings,
   type Routes,
 } from '../../contract/routes/route.ts';
 import type { AdminApp, Handler } from './context.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig extends Partial<RouteSettings> {}
+}
 
 /** A document, or the text of one, which a handler writes itself where payloads stay as they were sent (D11). */
 type Answers<R extends RouteDeclaration> = {
@@ -57,6 +62,7 @@ export function addRoutes<R extends Routes>(
       schema: {
         summary,
         ...(description !== undefined && { description }),
+        ...(route.scope === 'none' && { security: [] }),
         ...(path.includes('{') && { params: pathParameters(key, route) }),
         ...(headers && { headers }),
         ...(query && { querystring: query }),

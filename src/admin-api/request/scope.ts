@@ -1,16 +1,8 @@
+import type { RouteSettings } from '../../contract/routes/route.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Scope } from '../../core/scope.ts';
 
 declare module 'fastify' {
-  interface FastifyContextConfig {
-    /**
-     * Scope that a token needs for this route; `any` for what concerns the token itself. A route of `/admin/v1` without
-     * one prevents the server from starting.
-     */
-    scope?: Scope | 'any';
-    /** Has no fleet in its path, and answers a token for one fleet with data of that fleet only. */
-    narrowsToFleet?: boolean;
-  }
   interface FastifyRequest {
     /** The authenticated client on every route of `/admin/v1`; null on the others. */
     principal: Principal | null;
@@ -43,11 +35,11 @@ export const bootstrapPrincipal: Principal = {
  */
 export function checkScope(
   { scopes, fleetId }: Principal,
-  route: { scope?: Scope | 'any'; narrowsToFleet?: boolean },
+  route: Partial<Pick<RouteSettings, 'scope' | 'narrowsToFleet'>>,
   path: { fleet_id?: string },
 ): void {
   const { scope = 'admin', narrowsToFleet = false } = route;
-  if (scope === 'any') return;
+  if (scope === 'any' || scope === 'none') return;
   if (!scopes.includes(scope) && !scopes.includes('admin')) {
     throw new ApiError('forbidden', { msg: `This token lacks the scope ${scope}.` });
   }

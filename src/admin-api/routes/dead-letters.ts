@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import type {
   DroppedLetterDocument,
   LetterSelectionBody,
@@ -153,6 +154,23 @@ async function inOrderOfDevice<T>(
   return results;
 }
 
+/** Replays or drops the selected letters; answers what became of each. */
+async function settle<T extends { mail_id: string; device_id: string; result: string }>(
+  parts: Parts,
+  request: Pick<FastifyRequest, 'audited' | 'turn'> & {
+    params: { fleet_id: string };
+    body: LetterSelectionBody;
+  },
+  act: (parts: Parts, letter: Letter) => Promise<T>,
+): Promise<{ items: T[]; next: string | null }> {
+  const { params, body, audited, turn } = request;
+  const { fleetId } = parts.registry.fleet(params.fleet_id).fleet;
+  const { letters, next } = await select(parts, fleetId, body, turn);
+  const items = await inOrderOfDevice(letters, (letter) => act(parts, letter));
+  audited.about = aboutOf(body, items);
+  return { items, next };
+}
+
 /** Handles `/fleets/{fleet_id}/dead-letters`. */
 export function mailDeadLetterHandlers(parts: Parts): Handlers<typeof mailDeadLetterRoutes> {
   const { registry, shards } = parts;
@@ -171,19 +189,7 @@ export function mailDeadLetterHandlers(parts: Parts): Handlers<typeof mailDeadLe
       reply.headers({ 'X-Mail-Name': name, 'X-Mail-Reason': reason, 'X-Mail-Died-At': died_at });
       return reply.type('application/json').send(letter.payload);
     },
-    'POST /fleets/{fleet_id}/dead-letters:replay': async ({ params, body, audited, turn }) => {
-      const { fleetId } = registry.fleet(params.fleet_id).fleet;
-      const { letters, next } = await select(parts, fleetId, body, turn);
-      const items = await inOrderOfDevice(letters, (letter) => replay(parts, letter));
-      audited.about = aboutOf(body, items);
-      return { items, next };
-    },
-    'POST /fleets/{fleet_id}/dead-letters:drop': async ({ params, body, audited, turn }) => {
-      const { fleetId } = registry.fleet(params.fleet_id).fleet;
-      const { letters, next } = await select(parts, fleetId, body, turn);
-      const items = await inOrderOfDevice(letters, (letter) => drop(parts, letter));
-      audited.about = aboutOf(body, items);
-      return { items, next };
-    },
+    'POST /fleets/{fleet_id}/dead-letters:replay': (request) => settle(parts, request, replay),
+    'POST /fleets/{fleet_id}/dead-letters:drop': (request) => settle(parts, request, drop),
   };
 }

@@ -9,13 +9,6 @@ import type { AdminApiConfig } from '../config.ts';
 import type { AdminApp } from '../request/context.ts';
 import { FairQueue } from './fair-queue.ts';
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Waits for other threads or programs, within a limit of its own: does not count as under way meanwhile. */
-    hasOwnLimit?: boolean;
-  }
-}
-
 /** Paths that are answered at once and without a token. They only take turns, so that an operator's metrics are never refused. */
 const openPath = /^\/(healthz|readyz|metrics|openapi\.json|console)(?=[/?]|$)/;
 /** Time that a refusal is held back, so that who asks again at each answer does not keep this thread busy. */

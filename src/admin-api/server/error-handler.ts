@@ -5,13 +5,6 @@ import { deviceIdPattern, fleetIdPattern } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { describeRequest } from './request-log.ts';
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Config key of the route's body limit; undefined if it is fixed. */
-    bodyLimitKey?: 'bodyBytesMax' | 'schemaBytesMax';
-  }
-}
-
 const reportedErrorsMax = 20;
 const reportedPathLengthMax = 256;
 

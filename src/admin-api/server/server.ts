@@ -108,13 +108,6 @@ function withCursor(schema: ObjectSchema): ObjectSchema {
   return { ...schema, properties: { ...schema.properties, after: cursor } } as ObjectSchema;
 }
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Its body may take any time as long as chunks keep arriving. */
-    hasLongBody?: boolean;
-  }
-}
-
 /** Adds a timeout for receiving bodies to all routes added from here on. */
 function limitBodyTimes(app: AdminApp, settings: Settings<{ bodyTimeoutSeconds: number }>): void {
   app.addHook('preParsing', async (request: FastifyRequest, reply: FastifyReply) => {

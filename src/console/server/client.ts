@@ -97,18 +97,13 @@ export async function call<M extends MethodOf<T>, T extends Template>(
   options?: RequestOptions<QueryAt<M, T>, BodyAt<M, T>>,
 ): Promise<AnswerAt<M, T>>;
 export async function call(method: string, path: string, options: RequestOptions = {}): Promise<unknown> {
-  return callAs(method, path, options);
-}
-
-/** @deprecated Its path is not held against the contract. */
-export async function callAs<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(timedOut), timeoutMs);
   const signals = [controller.signal, ...(options.signal ? [options.signal] : [])];
   try {
     const response = await open(method, path, { ...options, signal: AbortSignal.any(signals) });
     const text = await response.text();
-    return (text === '' ? undefined : parseExactly(text)) as T;
+    return text === '' ? undefined : parseExactly(text);
   } finally {
     clearTimeout(timer);
   }

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { AnswerAt, Path, QueryAt, Template } from '../../contract/routes/path.ts';
-import { apiUrl, CallError, callAs } from './client.ts';
+import type { AnswerAt, MethodOf, Path, QueryAt, Template } from '../../contract/routes/path.ts';
+import { apiUrl, CallError, call } from './client.ts';
 
 /** A document of the server as a screen has it. */
 export interface Resource<T> {
@@ -61,7 +61,7 @@ export function useDocument<T extends Template>(
 ): Resource<AnswerAt<'GET', T>> {
   return useResource(
     path && apiUrl(path, query),
-    (signal) => callAs('GET', path as Path<T>, { ...(query && { query }), signal }),
+    (signal) => call('GET' as MethodOf<T>, path as Path<T>, { ...(query && { query }), signal }),
     everySeconds,
     isEnded,
   );

@@ -1,10 +1,9 @@
 import { signal } from '@preact/signals';
-import type { ConsoleSessionDocument } from '../../contract/access/login.ts';
 import type { SelfDocument } from '../../contract/access/token.ts';
 import { pathTo } from '../../contract/routes/path.ts';
 import type { Scope } from '../../core/scope.ts';
 import { go, href } from '../page/router.ts';
-import { CallError, call, callAs, endSession, token } from '../server/client.ts';
+import { CallError, call, endSession, token } from '../server/client.ts';
 
 const kept = 'fleetpost.session';
 const selfPath = pathTo('/self', {});
@@ -50,8 +49,7 @@ export async function startSession(): Promise<void> {
 
 /** Trades a login code for the session of this tab. @throws CallError. */
 export async function logIn(code: string): Promise<void> {
-  const request = { body: { code } };
-  const made = await callAs<ConsoleSessionDocument>('POST', '/console-sessions', request);
+  const made = await call('POST', pathTo('/console-sessions', {}), { body: { code } });
   const { token: secret, ...session } = made;
   sessionStorage.setItem(kept, secret);
   // The same as `/self` would answer: the first screen need not wait for that too.

@@ -31,9 +31,9 @@ export const consoleCodeRoutes = declareRoutes({
   },
 });
 
-export const newConsoleSessionBody = closedObject({ code: Type.String({ minLength: 1, maxLength: 64 }) });
+const newConsoleSessionBody = closedObject({ code: Type.String({ minLength: 1, maxLength: 64 }) });
 /** A session of the console. */
-export const consoleSessionDocument = Type.Object({
+const consoleSessionDocument = Type.Object({
   token: Type.String({ description: 'Bearer token of the session. Shown once.' }),
   token_id: Type.String(),
   name: Type.String(),
@@ -43,3 +43,15 @@ export const consoleSessionDocument = Type.Object({
   idle_at: nullable('string', { description: 'When it ends without further requests.' }),
 });
 export type ConsoleSessionDocument = Static<typeof consoleSessionDocument>;
+
+/** `/console-sessions`: the one route that a code opens. */
+export const consoleSessionRoutes = declareRoutes({
+  'POST /console-sessions': {
+    scope: 'none',
+    summary: 'Trade a code for a session of the console',
+    description:
+      'Needs no token. The session has the scopes and the fleet of its code, ends after 12 hours, after an hour without requests, or with the token that made the code. A token has at most 20: a further one ends the least recently used.',
+    body: newConsoleSessionBody,
+    answers: { 201: consoleSessionDocument },
+  },
+});

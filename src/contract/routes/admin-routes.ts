@@ -1,6 +1,6 @@
 import type { auditRoutes } from '../access/audit.ts';
 import type { lockoutRoutes } from '../access/lockout.ts';
-import type { consoleCodeRoutes } from '../access/login.ts';
+import type { consoleCodeRoutes, consoleSessionRoutes } from '../access/login.ts';
 import type { claimTokenRoutes, tokenRoutes } from '../access/token.ts';
 import type { actionRoutes } from '../action.ts';
 import type { actionDeadLetterRoutes, actionRunRoutes, actionStateRoutes } from '../action-run.ts';
@@ -20,7 +20,7 @@ import type { recordRoutes } from '../record.ts';
 import type { schemaCheckRoutes, schemaRoutes } from '../schema.ts';
 import type { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../server.ts';
 
-/** Every route of the admin API that a token may ask for, by method and path. */
+/** Every route of the admin API, by method and path. */
 export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof actionRoutes &
   typeof actionRunRoutes &
@@ -31,6 +31,7 @@ export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof broadcastRoutes &
   typeof claimTokenRoutes &
   typeof consoleCodeRoutes &
+  typeof consoleSessionRoutes &
   typeof consumerRoutes &
   typeof deviceRoutes &
   typeof deviceExportRoutes &

@@ -4,7 +4,7 @@ import type { Scope } from '../../core/scope.ts';
 type AuditBook = 'change' | 'traffic';
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What is no JSON document, or not always, as OpenAPI describes it: by its media types. */
+/** A body that is no JSON document, or not always, as OpenAPI describes it: by its media types. */
 interface Content {
   content: Readonly<Record<string, { schema: TSchema }>>;
 }
@@ -12,22 +12,13 @@ interface ContentAnswer extends Content {
   description: string;
 }
 
-/**
- * A route of the admin API. Registration, OpenAPI document, reference page and the types of every client follow from
- * it. Each has the answers to errors besides its own.
- */
-export interface RouteDeclaration {
-  /** Scope that a token needs; `any` for what concerns the token itself. */
-  scope: Scope | 'any';
-  summary: string;
-  description?: string;
-  /** Parameters of the path that are more than a text. */
-  params?: Readonly<Record<string, TSchema>>;
-  query?: TSchema;
-  headers?: TSchema;
-  body?: TSchema | Content;
-  /** By status. */
-  answers: Readonly<Record<number, TSchema | ContentAnswer>>;
+/** Settings of a route that say how the server treats its requests. */
+export interface RouteSettings {
+  /**
+   * Scope that a token needs; `any` for what concerns the token itself, `none` for what needs no token. A route of
+   * `/admin/v1` without one prevents the server from starting.
+   */
+  scope: Scope | 'any' | 'none';
   /** Has no fleet in its path, and answers a token for one fleet with data of that fleet only. */
   narrowsToFleet?: boolean;
   /** Waits for other threads or programs, within a limit of its own: does not count as under way meanwhile. */
@@ -39,8 +30,24 @@ export interface RouteDeclaration {
    * whatever may change something is a `change`.
    */
   book?: AuditBook | ((request: { query: unknown }) => AuditBook | undefined);
-  /** Config key of the limit of its body. */
+  /** Config key of the limit of its body; undefined if that is fixed. */
   bodyLimitKey?: 'bodyBytesMax' | 'schemaBytesMax';
+}
+
+/**
+ * A route of the admin API. Registration, OpenAPI document, reference page and the types of every client follow from
+ * it. Each has the answers to errors besides its own.
+ */
+export interface RouteDeclaration extends RouteSettings {
+  summary: string;
+  description?: string;
+  /** Parameters of the path that are more than a text. */
+  params?: Readonly<Record<string, TSchema>>;
+  query?: TSchema;
+  headers?: TSchema;
+  body?: TSchema | Content;
+  /** The documents that it answers with, by status. */
+  answers: Readonly<Record<number, TSchema | ContentAnswer>>;
 }
 
 /** Routes by method and path, which is relative to `/admin/v1`: `GET /fleets/{fleet_id}`. */

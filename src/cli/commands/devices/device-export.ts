@@ -3,7 +3,7 @@ import type { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { type AdminClient, pathOf, queryOf } from '../../admin-client.ts';
+import type { AdminClient } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { openFile } from '../../open-file.ts';
 import { type FleetOptions, fleetCommand } from '../../options.ts';
@@ -133,8 +133,9 @@ async function exportDevices(options: ExportOptions): Promise<void> {
   let devices = 0;
   try {
     bar = await progress(client, options);
-    const query = queryOf({ ...filter, format, after, ...(digests && { with: 'digests' }) });
-    const response = await client.open('GET', `${pathOf('fleets', fleet)}/devices:export?${query}`);
+    const query = { ...filter, format, after, ...(digests && { with: 'digests' }) };
+    const path = pathTo('/fleets/{fleet_id}/devices:export', { fleet_id: fleet });
+    const response = await client.open('GET', path, { query });
     let isHeader = format === 'csv';
     for await (const chunk of response.body ?? []) {
       let piece: Uint8Array = chunk;

@@ -3,8 +3,8 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { parse } from 'csv-parse/sync';
 import type { ImportedLine } from '../../../contract/device.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { openFile } from '../../open-file.ts';
 import type { FleetOptions } from '../../options.ts';
@@ -190,8 +190,12 @@ export async function importFile(file: string, options: ImportFileOptions): Prom
     });
     const query = new URLSearchParams({ on_existing: onExisting, from_line: String(fromLine) });
     if (resume) query.set('resume', 'true');
-    const path = `${pathOf('fleets', fleet)}/devices:import?${query}`;
-    const answers = await client.exchange(path, isCsv ? 'text/csv' : 'application/x-ndjson', body);
+    const path = pathTo('/fleets/{fleet_id}/devices:import', { fleet_id: fleet });
+    const answers = await client.exchange(
+      `${path}?${query}`,
+      isCsv ? 'text/csv' : 'application/x-ndjson',
+      body,
+    );
     received = await receive(answers, handle, isCsv && fromLine > 1, (answer) => {
       if (resume) lost.note(answer);
     });

@@ -2,8 +2,8 @@ import { renameSync, rmSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { SingleBar } from 'cli-progress';
 import { type Command, Option } from 'commander';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
-import { pathOf } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
 import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
 import { print, progressBar } from '../../output.ts';
@@ -61,7 +61,7 @@ async function importDevices(options: ImportOptions): Promise<void> {
   let bar: SingleBar | undefined;
   let received = 0;
   try {
-    const path = `${pathOf('fleets', fleet)}/devices:import`;
+    const path = pathTo('/fleets/{fleet_id}/devices:import', { fleet_id: fleet });
     const response = await client.open('POST', path, { json: { count, tags: tag } });
     bar = progressBar('Devices {bar} {value} of {total}, {eta_formatted} left', options);
     bar?.start(options.count, 0);

@@ -63,7 +63,7 @@ export class ActionQueue implements Claimant {
   readonly fleetId: string;
   readonly version: ActionVersion;
   readonly id: Buffer;
-  /** Of each shard's log. */
+  /** The progress in the log of each shard. */
   readonly progress: readonly LogProgress[];
   /** Set when another queue takes over from the state on disk; nothing of this one may be stored any more. */
   isStopped = false;

@@ -31,7 +31,7 @@ export interface Attempt {
   run: PendingRun;
 }
 
-/** What the code of an attempt has done, none of which is stored yet. */
+/** The result of running the code of an attempt, none of which is stored yet. */
 export interface AttemptResult {
   report: RunReport;
   /** Why nothing of it is to be stored: that of the report, or of its mails. */
