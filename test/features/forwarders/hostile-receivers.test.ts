@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { beforeAll, expect, it } from 'vitest';
+import { freePort } from '../../../src/device/simulator/run/free-port.ts';
 import { createFleet, type TestFleet } from '../../harness/device.ts';
 import { TestServer } from '../../harness/server.ts';
 import { pause } from '../../harness/vitals.ts';
@@ -117,6 +118,19 @@ it.each([
   expect(JSON.stringify(test.body)).not.toMatch(/did not answer/);
   expect(sent).toBeLessThan(takenMax);
   expect((await server.admin('GET', '/self')).status).toBe(200);
+});
+
+it('a webhook receiver that is not there, or not behind the TLS of its URL, ends no server', async () => {
+  const path = `/fleets/${fleet.fleetId}/forwarders/nobody`;
+  for (const url of [
+    `http://127.0.0.1:${await freePort()}/`,
+    server.report.admin_url.replace('http:', 'https:'),
+  ]) {
+    const forwarder = { type: 'webhook', enabled: false, timeout_seconds: 2, url };
+    expect((await server.admin('PUT', path, forwarder)).status).toBeLessThan(300);
+    expect((await server.admin('POST', `${path}/test`)).status).toBe(200);
+    expect((await server.admin('GET', '/self')).status).toBe(200);
+  }
 });
 
 it('what a NATS receiver sends stands nowhere in the log', async () => {

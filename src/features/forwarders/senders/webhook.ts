@@ -117,7 +117,8 @@ function boundedConnector(options: buildConnector.BuildOptions): buildConnector.
   const connect = buildConnector(options);
   return (to, done) =>
     connect(to, (...[error, socket]) => {
-      if (socket === null) return done(error, null);
+      // Of a connection that failed it names the error alone.
+      if (error !== null) return done(error, null);
       let written = 0;
       let readBefore = 0;
       const bounded = boundSocket(socket, ({ bytesRead, bytesWritten }) => {
