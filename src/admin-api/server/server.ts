@@ -182,6 +182,8 @@ function newApp(options: AdminServerOptions, admission: Admission): AdminApp {
     bodyLimit: documentBytesMax,
     frameworkErrors: onError,
     genReqId: ({ headers }) => newRequestId(headers['x-request-id']),
+    // What has come when it closes is answered like any other; the listener answers what comes after.
+    return503OnClosing: false,
     // A HEAD of an export would read all of it for nothing.
     exposeHeadRoutes: false,
     // Path parameters are validated whole; Node bounds the whole head of a request.
