@@ -27,6 +27,8 @@ const mayImport: Record<string, readonly string[]> = {
     'contract',
     'features/records',
     'features/dead-letters',
+    // A forwarder reads the log as a consumer of its own.
+    'features/consumers',
     'declarations',
     'storage/tables',
     'storage/config',

@@ -4,7 +4,8 @@ import { shardOf } from '../../src/domain/placement.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
 import { openTables } from '../../src/storage/lmdb/layout/tables.ts';
 import { ShardState } from '../../src/storage/lmdb/shard/state.ts';
-import { allocateCounters, openShardEnvironment } from '../../src/threads/shards.ts';
+import { openShardEnvironment } from '../../src/threads/lmdb-shards.ts';
+import { allocateCounters } from '../../src/threads/shared-counters.ts';
 import { configWith } from '../../test/harness/config.ts';
 import type { Credentials } from './subject.ts';
 

@@ -1,8 +1,8 @@
 import { useEffect } from 'preact/hooks';
 import { pathTo } from '../contract/routes/path.ts';
-import { lazyScreen } from './around/lazy-screen.tsx';
-import { isPaletteOpen, usePaletteKey } from './around/palette-key.ts';
-import { Frame } from './frame.tsx';
+import { Frame } from './frame/frame.tsx';
+import { lazyScreen } from './frame/lazy-screen.tsx';
+import { isPaletteOpen, usePaletteKey } from './frame/palette-key.ts';
 import { go, href, path, search } from './page/router.ts';
 import { Banner, Loaded } from './parts/banner.tsx';
 import { DeadLettersScreen } from './screens/dead-letters/dead-letters.tsx';
@@ -19,11 +19,13 @@ import { isStarting } from './session/session.ts';
 import { Welcome } from './session/welcome.tsx';
 
 // Loaded when one of them is first opened: the entry is what everybody loads.
-const furtherScreens = () => import('./screens/further.tsx');
-const FurtherScreen = lazyScreen(async () => (await furtherScreens()).FurtherScreen);
+const furtherScreens = () => import('./screens/operator-screens.tsx');
+const OperatorScreens = lazyScreen(async () => (await furtherScreens()).OperatorScreens);
 const Palette = lazyScreen(async () => (await furtherScreens()).Palette);
 // Loaded lazily, because the editor comes with it: the entry is what everybody loads.
-const WorkshopScreen = lazyScreen(async () => (await import('./screens/workshop.tsx')).WorkshopScreen);
+const DeveloperScreens = lazyScreen(
+  async () => (await import('./screens/developer-screens.tsx')).DeveloperScreens,
+);
 
 /** The screen of an address. */
 function Screen({ parts }: { parts: readonly string[] }) {
@@ -37,9 +39,9 @@ function Screen({ parts }: { parts: readonly string[] }) {
   }
   if (screen === 'live') return <LiveScreen fleetId={fleetId} />;
   const isOfAction = screen === 'dead-letters' && search.value.has('action');
-  if (screen === 'actions' || screen === 'schemas' || isOfAction) return <WorkshopScreen parts={parts} />;
+  if (screen === 'actions' || screen === 'schemas' || isOfAction) return <DeveloperScreens parts={parts} />;
   if (screen === 'dead-letters') return <DeadLettersScreen fleetId={fleetId} />;
-  return <FurtherScreen parts={parts} />;
+  return <OperatorScreens parts={parts} />;
 }
 
 /** The whole page. */

@@ -1,3 +1,4 @@
+import type { DeviceKey } from '../core/identity.ts';
 import type { ShardDevices } from './devices/shard-devices.ts';
 import type { ShardDeadLetters, ShardDedupe, ShardMail } from './mail/shard-mail.ts';
 import type { ShardLog } from './records/shard-log.ts';
@@ -18,4 +19,10 @@ export interface Shard {
   readonly log: ShardLog;
   readonly streams: ShardStreams;
   readonly dedupe: ShardDedupe;
+}
+
+/** The shards of all devices. */
+export interface Shards {
+  of(device: DeviceKey): Shard;
+  readonly all: readonly Shard[];
 }

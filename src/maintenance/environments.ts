@@ -6,9 +6,9 @@ import { actionTable, versionTable } from '../features/actions/declaration/actio
 import { type ActionJournal, actionTables } from '../features/actions/tables.ts';
 import { auditOwnerTable, auditTable } from '../features/audit/audit-records.ts';
 import { broadcastLayouts } from '../features/broadcasts/tables.ts';
-import { forwarderLetterTable, forwarderReplayTable } from '../features/forwarders/dead-letters.ts';
+import { consumerTable } from '../features/consumers/consumer-tables.ts';
 import { forwarderTable } from '../features/forwarders/declaration/forwarder-records.ts';
-import { consumerTable } from '../features/records/consumer-tables.ts';
+import { forwarderLetterTable, forwarderReplayTable } from '../features/forwarders/forwarder-dead-letters.ts';
 import { cursorDoneTable, cursorTable } from '../features/records/cursor.ts';
 import type { StorageConfig } from '../storage/config.ts';
 import { Environment } from '../storage/lmdb/environment/environment.ts';

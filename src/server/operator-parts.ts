@@ -3,7 +3,7 @@ import type { ConsoleCodes } from '../admin-api/console/console-codes.ts';
 import { ConsoleFiles } from '../admin-api/console/console-files.ts';
 import { joinRefusals, type RefusalLog, Refusals } from '../domain/devices/refusals.ts';
 import { ActionDeclarations } from '../features/actions/action-declarations.ts';
-import { ForwarderDeclarations } from '../features/forwarders/control.ts';
+import { ForwarderDeclarations } from '../features/forwarders/forwarder-declarations.ts';
 import type { LogFollower } from '../features/records/log-follower.ts';
 import { Records } from '../features/records/records.ts';
 import { DeviceSeries } from '../features/series/device-series.ts';

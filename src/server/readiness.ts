@@ -24,34 +24,34 @@ interface Sampled {
 export class Readiness {
   /** Phase of the whole server; undefined while it serves. */
   phase: Phase | undefined = starting;
-  #cluster: WorkerPool | undefined;
+  #workers: WorkerPool | undefined;
   #sampled: readonly Sampled[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   /** Includes the state of the shards from now on. */
-  watch(cluster: WorkerPool): void {
-    this.#cluster = cluster;
-    this.#sampled = cluster.metrics.map(({ refusedWrites }) => ({
+  watch(workers: WorkerPool): void {
+    this.#workers = workers;
+    this.#sampled = workers.metrics.map(({ refusedWrites }) => ({
       refusedWrites,
       sinceRefusal: refusalSamples,
       fullQueue: 0,
     }));
-    this.#timer = setInterval(() => this.#sample(cluster), sampleMs).unref();
+    this.#timer = setInterval(() => this.#sample(workers), sampleMs).unref();
   }
 
   close(): void {
     clearInterval(this.#timer);
-    this.#cluster = undefined;
+    this.#workers = undefined;
   }
 
   reasons(): NotReady[] {
     const reasons: NotReady[] = this.phase === undefined ? [] : [this.phase];
-    const cluster = this.#cluster;
-    if (cluster === undefined) return reasons;
-    reasons.push(...cluster.shards.problems());
+    const workers = this.#workers;
+    if (workers === undefined) return reasons;
+    reasons.push(...workers.shards.problems());
     for (const [shard, sampled] of this.#sampled.entries()) {
-      const refusal = cluster.metrics[shard]?.refusal;
-      const { refusedWrites = 0 } = cluster.metrics[shard] ?? {};
+      const refusal = workers.metrics[shard]?.refusal;
+      const { refusedWrites = 0 } = workers.metrics[shard] ?? {};
       const isRecent = sampled.sinceRefusal < refusalSamples || refusedWrites !== sampled.refusedWrites;
       if (refusal === 'map' && isRecent) {
         reasons.push({ reason: 'shard_full', msg: `Shard ${shard} has reached mapBytesMax.` });

@@ -21,9 +21,11 @@ import type { Completion } from '../domain/write.ts';
 import { Acceptor } from './acceptor.ts';
 import { connectionCapacity, logCapacity } from './capacity.ts';
 import type { ThreadConfig, ThreadSettings } from './config.ts';
+import { openLmdbShards } from './lmdb-shards.ts';
+import type { MainShards } from './main-shards.ts';
 import { Channel, meshOfPorts } from './relay/channel.ts';
 import type { Call, Notice, SharedCounters, WorkerReady, WorkerStart } from './relay/messages.ts';
-import { allocateCounters, counterCellOf, type MainShards, openEmbedded } from './shards.ts';
+import { allocateCounters, counterCellOf } from './shared-counters.ts';
 import { EventLoopWatchdog, endProcess, mainThread, type Stalls, stallsOf } from './watchdog.ts';
 
 const talkersPerWorker = 64;
@@ -89,7 +91,7 @@ export class WorkerPool {
       for (const { channel } of members) channel.notify({ type: 'fullAddresses', addresses });
     });
     const channels = members.map(({ channel }) => channel);
-    this.shards = options.databases ?? openEmbedded(options.shardFolders, channels, config, counters);
+    this.shards = options.databases ?? openLmdbShards(options.shardFolders, channels, config, counters);
     this.#acceptor = acceptor;
     for (const { worker } of members) {
       worker.on('exit', () => {

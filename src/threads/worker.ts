@@ -21,10 +21,10 @@ import { Refusals } from '../domain/devices/refusals.ts';
 import { Hold } from '../domain/hold.ts';
 import type { Completion } from '../domain/write.ts';
 import type { ThreadConfig, ThreadSettings } from './config.ts';
-import { openEmbeddedShards } from './embedded-shards.ts';
 import { Channel } from './relay/channel.ts';
 import type { Call, WorkerReady, WorkerStart } from './relay/messages.ts';
 import { acceptorThread, EventLoopWatchdog } from './watchdog.ts';
+import { openWorkerLmdbShards } from './worker-lmdb-shards.ts';
 
 /** One worker thread: a front end, and on LMDB the shard of the same number. */
 const start = workerData as WorkerStart;
@@ -43,8 +43,8 @@ const { store } = config;
 // Loaded on demand: a worker on LMDB has no use for the PostgreSQL library.
 const shardAccess =
   store.engine === 'lmdb'
-    ? openEmbeddedShards(options)
-    : await (await import('./worker-databases.ts')).openWorkerDatabases(store, options);
+    ? openWorkerLmdbShards(options)
+    : await (await import('./worker-postgres-shards.ts')).openWorkerPostgresShards(store, options);
 const { shards } = shardAccess;
 
 function onCall(call: Call, completion: Completion<unknown>, channel: Channel): void {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { AttentionDocument } from '../../src/contract/insight/attention.ts';
+import type { AttentionDocument } from '../../src/contract/monitoring/attention.ts';
 import { createFleet } from '../harness/device.ts';
 import { TestServer } from '../harness/server.ts';
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { AttentionDocument } from '../../src/contract/insight/attention.ts';
+import type { AttentionDocument } from '../../src/contract/monitoring/attention.ts';
 import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import { ConsolePage, launchBrowser } from '../harness/browser.ts';
 import { hostilePayloads, hostileTexts } from '../harness/console-fleet.ts';

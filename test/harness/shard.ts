@@ -3,13 +3,8 @@ import type { Shard } from '../../src/domain/shard.ts';
 import type { Config } from '../../src/server/configuration/config.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
 import { ShardOwner } from '../../src/storage/lmdb/shard/owner.ts';
-import {
-  allocateCounters,
-  counterCellOf,
-  openShardEnvironment,
-  Shards,
-  versionsOf,
-} from '../../src/threads/shards.ts';
+import { LmdbShards, openShardEnvironment } from '../../src/threads/lmdb-shards.ts';
+import { allocateCounters, counterCellOf, versionsOf } from '../../src/threads/shared-counters.ts';
 import { configWith } from './config.ts';
 
 /** Interval of sweeps, a tenth of a server's: tests wait for what is due. */
@@ -66,7 +61,9 @@ export function openShard(
     log,
     () => {},
   );
-  const [shard, elsewhere] = [0, 1].flatMap(() => new Shards([environment], [owner], config, counters).all);
+  const [shard, elsewhere] = [0, 1].flatMap(
+    () => new LmdbShards([environment], [owner], config, counters).all,
+  );
   if (shard === undefined || elsewhere === undefined) throw new Error('one shard was opened, twice');
   return {
     shard,

@@ -10,7 +10,7 @@ import {
   auditOwners,
   type BegunEntry,
 } from '../../domain/audit-log.ts';
-import { type AdminApp, routeOf } from '../request/context.ts';
+import { type AdminApp, routeOf } from '../request/admin-app.ts';
 import type { Principal } from '../request/scope.ts';
 
 interface Needs {

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import type { Party } from '../../core/fair-share.ts';
 import { isExpired, type Token, type Tokens } from '../../declarations/tokens.ts';
-import type { AdminApp } from '../request/context.ts';
+import type { AdminApp } from '../request/admin-app.ts';
 import { bootstrapPrincipal, checkScope, type Principal } from '../request/scope.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
-import type { AdminApp } from '../request/context.ts';
+import type { AdminApp } from '../request/admin-app.ts';
 import type { ConsoleFiles } from './console-files.ts';
 
 /**

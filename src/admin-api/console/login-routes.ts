@@ -4,7 +4,7 @@ import { RateLimiter } from '../../core/rate-limiter.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Token } from '../../declarations/tokens.ts';
 import { type Bearers, hasEnded } from '../auth/authorization.ts';
-import type { AdminApp } from '../request/context.ts';
+import type { AdminApp } from '../request/admin-app.ts';
 import { addRoutes, type HandlerOf, type Handlers } from '../request/routes.ts';
 import type { Principal } from '../request/scope.ts';
 import { timeTextOf } from '../request/times.ts';

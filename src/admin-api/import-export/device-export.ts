@@ -4,8 +4,8 @@ import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
+import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { AllShards } from '../request/context.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import type { Transfers } from '../request/transfers.ts';
@@ -17,7 +17,7 @@ import { csvLine, nameCell, tagsCell } from './device-lines.ts';
 interface Parts {
   config: AdminApiConfig;
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
 }
 
 /** Devices per chunk of the answer, which takes some milliseconds of this thread. */
@@ -57,7 +57,7 @@ function checkAfter({ after, format: _, with: __, ...filter }: DeviceExportQuery
 }
 
 async function* lines(
-  shards: AllShards,
+  shards: Shards,
   filter: DeviceFilter,
   query: DeviceExportQuery,
   { signal, turn }: { signal: AbortSignal; turn: Turn },

@@ -7,8 +7,8 @@ import { deviceIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Device, DeviceChange, DevicePut, PutOutcome } from '../../domain/devices/device.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
+import type { Shards } from '../../domain/shard.ts';
 import { onEachShard } from '../request/by-shard.ts';
-import type { AllShards } from '../request/context.ts';
 import type { Turn } from '../request/turn.ts';
 import {
   BadLine,
@@ -122,10 +122,10 @@ function identityOf({ name, tags, enabled, secretDigests }: Device): unknown[] {
 
 /** Imports the devices of a body, one per line. Answers each line once its device is on disk. */
 export class DeviceImport {
-  readonly #shards: AllShards;
+  readonly #shards: Shards;
   readonly #registry: Registry;
 
-  constructor({ shards, registry }: { shards: AllShards; registry: Registry }) {
+  constructor({ shards, registry }: { shards: Shards; registry: Registry }) {
     this.#shards = shards;
     this.#registry = registry;
   }

@@ -5,9 +5,9 @@ import { type deviceImportRoutes, importTypes } from '../../contract/device-tran
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
-import type { Shard } from '../../domain/shard.ts';
+import type { Shard, Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { AdminApp, AllShards } from '../request/context.ts';
+import type { AdminApp } from '../request/admin-app.ts';
 import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { Transfers } from '../request/transfers.ts';
 import { DeviceImport } from './device-import.ts';
@@ -15,7 +15,7 @@ import { DeviceImport } from './device-import.ts';
 interface Parts {
   config: AdminApiConfig;
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
 }
 
 /** Devices created at a time: some milliseconds of this thread, and one commit of each shard. */
@@ -27,7 +27,7 @@ function line({ device: { device }, secret }: NewDevice): string {
   return `${fleetIdOf(device)},${deviceIdOf(device)},${secret}\n`;
 }
 
-function byShard(devices: readonly NewDevice[], shards: AllShards): Map<Shard, NewDevice[]> {
+function byShard(devices: readonly NewDevice[], shards: Shards): Map<Shard, NewDevice[]> {
   const groups = new Map<Shard, NewDevice[]>();
   for (const one of devices) {
     const shard = shards.of(one.device.device);
@@ -39,7 +39,7 @@ function byShard(devices: readonly NewDevice[], shards: AllShards): Map<Shard, N
 }
 
 /** Stores devices under generated ids, replacing ids that are taken. Returns the devices as stored. */
-async function store(devices: readonly NewDevice[], shards: AllShards): Promise<NewDevice[]> {
+async function store(devices: readonly NewDevice[], shards: Shards): Promise<NewDevice[]> {
   const groups = [...byShard(devices, shards)];
   const stored = await Promise.all(
     groups.map(async ([shard, group]) => {

@@ -1,4 +1,4 @@
-import { type AttentionItem, attentionItem } from '../../contract/insight/attention.ts';
+import { type AttentionItem, attentionItem } from '../../contract/monitoring/attention.ts';
 
 /** Lists what needs attention of one feature in a fleet. */
 export type AttentionSource = (fleetId: string) => Promise<AttentionItem[]>;

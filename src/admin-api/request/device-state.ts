@@ -5,8 +5,7 @@ import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
-import type { Shard } from '../../domain/shard.ts';
-import type { AllShards } from './context.ts';
+import type { Shard, Shards } from '../../domain/shard.ts';
 import { timeTextOf } from './times.ts';
 
 interface StateConfig {
@@ -62,7 +61,7 @@ function describeDevice(status: DeviceStatus, state: DeviceState): DeviceDocumen
 
 /** Describes devices of one fleet. Asks each shard once which of its devices are connected. */
 export async function describeDevices(
-  { config, shards }: { config: StateConfig; shards: AllShards },
+  { config, shards }: { config: StateConfig; shards: Shards },
   fleet: Fleet,
   devices: readonly DeviceStatus[],
 ): Promise<DeviceDocument[]> {

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
+import { type AdminApp, routeOf } from './admin-app.ts';
 import { serializerOf } from './compiled-schemas.ts';
-import { type AdminApp, routeOf } from './context.ts';
 import type { Turn } from './turn.ts';
 
 declare module 'fastify' {

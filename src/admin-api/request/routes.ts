@@ -11,7 +11,7 @@ import {
   type RouteSettings,
   type Routes,
 } from '../../contract/routes/route.ts';
-import type { AdminApp, Handler } from './context.ts';
+import type { AdminApp, Handler } from './admin-app.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig extends Partial<RouteSettings> {}

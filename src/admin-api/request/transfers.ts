@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
-import type { AdminApp } from './context.ts';
+import type { AdminApp } from './admin-app.ts';
 
 /**
  * Bounds concurrent exports or imports, because each is work for this thread, and aborts one when its client

@@ -11,10 +11,11 @@ import { formatUuid } from '../../core/uuid.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import { parseMessage } from '../../declarations/schemas/payload.ts';
+import type { Shards } from '../../domain/shard.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import type { AdminApiConfig } from '../config.ts';
+import { deviceOfRequest } from '../request/admin-app.ts';
 import { documentBytesMax } from '../request/bodies.ts';
-import { type AllShards, deviceOfRequest } from '../request/context.ts';
 import type { Handlers } from '../request/routes.ts';
 import type { Turn } from '../request/turn.ts';
 import {
@@ -31,7 +32,7 @@ interface Parts {
   config: AdminApiConfig;
   fleets: Fleets;
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
 }
 
 const limitDefault = 100;

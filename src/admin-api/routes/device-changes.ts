@@ -4,10 +4,10 @@ import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts';
+import type { Shards } from '../../domain/shard.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { onEachShard } from '../request/by-shard.ts';
-import type { AllShards } from '../request/context.ts';
 import type { HandlerOf } from '../request/routes.ts';
 import { deviceFilterOf } from './device-filter.ts';
 import { listDevices } from './device-list.ts';
@@ -15,7 +15,7 @@ import { listDevices } from './device-list.ts';
 interface Parts {
   config: AdminApiConfig;
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
 }
 
 const refusals: Partial<Record<ChangeOutcome, { error: string; msg: string }>> = {

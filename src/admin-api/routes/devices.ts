@@ -6,8 +6,9 @@ import type { Registry } from '../../declarations/registry.ts';
 import type { DeviceChange } from '../../domain/devices/device.ts';
 import type { LockoutList } from '../../domain/devices/lockout.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
+import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { type AllShards, deviceOfRequest } from '../request/context.ts';
+import { deviceOfRequest } from '../request/admin-app.ts';
 import { describeDevices } from '../request/device-state.ts';
 import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
@@ -19,7 +20,7 @@ interface Parts {
   config: AdminApiConfig;
   lockouts: LockoutList;
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
 }
 
 type Routes = typeof deviceRoutes;

@@ -1,9 +1,9 @@
 import type { fleetRoutes } from '../../contract/fleet.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
+import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { DeviceCounts } from '../insight/device-counts.ts';
-import type { AllShards } from '../request/context.ts';
+import type { DeviceCounts } from '../monitoring/device-counts.ts';
 import { activeSinceMs, stuckBeforeMs } from '../request/device-state.ts';
 import type { HandlerOf } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
@@ -12,10 +12,10 @@ import { timeTextOf } from '../request/times.ts';
 export interface CountParts {
   config: AdminApiConfig;
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
 }
 
-async function totals(shards: AllShards, { fleetId }: Fleet): Promise<{ devices: number; disabled: number }> {
+async function totals(shards: Shards, { fleetId }: Fleet): Promise<{ devices: number; disabled: number }> {
   const parts = await Promise.all(shards.all.map((shard) => shard.devices.fleetCounts(fleetId)));
   const sum = (of: (part: (typeof parts)[number]) => number) => parts.reduce((all, one) => all + of(one), 0);
   return { devices: sum(({ devices }) => devices), disabled: sum(({ disabled }) => disabled) };

@@ -4,7 +4,7 @@ import { generateFleetId } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { FleetChange, Registry } from '../../declarations/registry.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { DeviceCounts } from '../insight/device-counts.ts';
+import type { DeviceCounts } from '../monitoring/device-counts.ts';
 import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import { type CountParts, countFleetDevices } from './fleet-counts.ts';

@@ -8,8 +8,9 @@ import { emptyPayload, parseMessage } from '../../declarations/schemas/payload.t
 import type { RefusalLog } from '../../domain/devices/refusals.ts';
 import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
 import type { DelayedMail, EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
+import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { type AllShards, deviceOfRequest } from '../request/context.ts';
+import { deviceOfRequest } from '../request/admin-app.ts';
 import { sealCursor } from '../request/list-cursor.ts';
 import {
   idempotencyOf,
@@ -26,7 +27,7 @@ interface Parts {
   fleets: Fleets;
   refusals: RefusalLog;
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
   watched: WatchedDevices;
 }
 

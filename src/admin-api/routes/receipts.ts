@@ -5,13 +5,14 @@ import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
 import type { Receipt } from '../../domain/mail/ended-mail.ts';
-import { type AllShards, deviceOfRequest } from '../request/context.ts';
+import type { Shards } from '../../domain/shard.ts';
+import { deviceOfRequest } from '../request/admin-app.ts';
 import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 
 interface Parts {
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
   watched: WatchedDevices;
 }
 

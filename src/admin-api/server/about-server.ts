@@ -1,6 +1,6 @@
 import type { serverRoutes } from '../../contract/server.ts';
 import { programVersion } from '../../core/telemetry/version.ts';
-import type { AllShards } from '../request/context.ts';
+import type { Shards } from '../../domain/shard.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 
@@ -22,7 +22,7 @@ interface Parts {
   certificates: readonly { readonly listener: string; readonly endMs: number }[];
   /** The whole configuration, to be shown. */
   configuration: { list(): ConfiguredKey[] };
-  shards: AllShards;
+  shards: Shards;
   /** Versions of the program on all nodes. */
   programVersions(): Promise<readonly string[]>;
 }

@@ -6,7 +6,7 @@ import { type Party, PartyShare } from '../../core/fair-share.ts';
 import { newRequestId } from '../../core/request-id.ts';
 import { type Bearers, partyOf } from '../auth/authorization.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { AdminApp } from '../request/context.ts';
+import type { AdminApp } from '../request/admin-app.ts';
 import { FairQueue } from './fair-queue.ts';
 
 /** Paths that are answered at once and without a token. They only take turns, so that an operator's metrics are never refused. */

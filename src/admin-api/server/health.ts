@@ -1,6 +1,6 @@
 import { healthDocument, notReadyDocument } from '../../contract/server.ts';
 import { type NotReady, readyAnswer } from '../../core/telemetry/readiness.ts';
-import type { AdminApp, Handler } from '../request/context.ts';
+import type { AdminApp, Handler } from '../request/admin-app.ts';
 
 interface Needs {
   notReady(): readonly NotReady[];

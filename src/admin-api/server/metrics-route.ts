@@ -8,7 +8,8 @@ import type { DeclaredHold } from '../../declarations/declared-hold.ts';
 import type { Registry as Declared } from '../../declarations/registry.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
 import type { LockoutList } from '../../domain/devices/lockout.ts';
-import type { AdminApp, AllShards, Handler } from '../request/context.ts';
+import type { Shards } from '../../domain/shard.ts';
+import type { AdminApp, Handler } from '../request/admin-app.ts';
 import { MetricSet } from '../request/metric-set.ts';
 import type { Admission } from './admission.ts';
 import type { ActivityView } from './top.ts';
@@ -56,7 +57,7 @@ function addDeviceApiMetrics(set: MetricSet, { metrics, connections }: DeviceApi
 
 interface ShardFigures {
   metrics: readonly WorkerMetrics[];
-  shards: AllShards;
+  shards: Shards;
   /** Writes in flight to a shard. */
   queueDepth(shard: number): number;
   /** Devices of a shard that have open event streams. */

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { fleetIdPattern } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { RequestTrace, SpanBuffer } from '../../core/telemetry/trace.ts';
-import { type AdminApp, routeOf } from '../request/context.ts';
+import { type AdminApp, routeOf } from '../request/admin-app.ts';
 
 /** Log fields that identify a request: its route, not its path; nothing of its query, headers or body. */
 export function describeRequest(request: FastifyRequest): Record<string, unknown> {

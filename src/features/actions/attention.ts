@@ -4,7 +4,7 @@ import {
   lostOf,
   positionsBehindMax,
 } from '../../admin-api/request/attention-source.ts';
-import { type AttentionItem, attentionItem } from '../../contract/insight/attention.ts';
+import { type AttentionItem, attentionItem } from '../../contract/monitoring/attention.ts';
 import type { ActionWork, ShownAction } from './action-work.ts';
 
 const heldSentences: Readonly<Record<NonNullable<ShownAction['held']>, string>> = {

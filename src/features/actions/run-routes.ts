@@ -1,4 +1,3 @@
-import type { AllShards } from '../../admin-api/request/context.ts';
 import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import type {
@@ -11,17 +10,18 @@ import type {
 } from '../../contract/action-run.ts';
 import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
+import type { Shards } from '../../domain/shard.ts';
+import type { DeadLetterService } from '../dead-letters/dead-letter-service.ts';
 import { deadLetterHandlers } from '../dead-letters/routes.ts';
-import type { DeadLetterService } from '../dead-letters/service.ts';
 import { recordOnOneLine } from '../records/record-line.ts';
-import type { RecordService } from '../records/service.ts';
+import type { RecordService } from '../records/record-service.ts';
 import type { ActionDeadLetter, ActionLogLine, ActionWork, Run, RunMail } from './action-work.ts';
 import { sentKind } from './declaration/trigger.ts';
 
 interface Parts {
   actionWork: ActionWork;
   records: RecordService;
-  shards: AllShards;
+  shards: Shards;
 }
 
 function describeRun(run: Run): RunDocument {

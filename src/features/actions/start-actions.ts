@@ -1,4 +1,4 @@
-import { type DeadLetterService, LocalDeadLetterService } from '../dead-letters/service.ts';
+import { type DeadLetterService, LocalDeadLetterService } from '../dead-letters/dead-letter-service.ts';
 import type { ActionDeadLetter } from './action-work.ts';
 import { Compiler } from './compiler/compiler.ts';
 import { type ActionWorkOptions, forgetOthers, LocalActionWork } from './local-action-work.ts';

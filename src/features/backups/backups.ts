@@ -11,10 +11,10 @@ import type { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import { recordsFile } from '../../storage/lmdb/environment/database-file.ts';
 import { writeDurable } from '../../storage/lmdb/environment/durable.ts';
 import { backupName } from '../../storage/lmdb/environment/older-backups.ts';
+import type { Backup, BackupRequest, Backups } from './backup.ts';
 import { realPathOf, unfitFor } from './backup-place.ts';
 import type { BackupEnd, BackupMessage, BackupTask } from './backup-process.ts';
 import type { BackupConfig } from './config.ts';
-import type { Backup, BackupRequest, Backups } from './service.ts';
 
 /** Reads what an earlier start has stored, if it is a backup. */
 function readLast(file: string): Backup | undefined {

@@ -1,5 +1,5 @@
 import type { MetricSet } from '../../admin-api/request/metric-set.ts';
-import type { Backups } from './service.ts';
+import type { Backups } from './backup.ts';
 
 interface Needs {
   backups: Backups;

@@ -2,7 +2,7 @@ import type { Handlers } from '../../admin-api/request/routes.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import type { BackupDocument, backupRoutes } from '../../contract/server.ts';
 import { ApiError } from '../../core/errors.ts';
-import type { Backup, Backups } from './service.ts';
+import type { Backup, Backups } from './backup.ts';
 
 function describe(backup: Backup): BackupDocument {
   return {

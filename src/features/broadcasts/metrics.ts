@@ -1,5 +1,5 @@
 import type { MetricSet } from '../../admin-api/request/metric-set.ts';
-import type { BroadcastService } from './service.ts';
+import type { BroadcastService } from './broadcast-service.ts';
 
 interface Needs {
   broadcasts: BroadcastService;

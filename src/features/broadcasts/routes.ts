@@ -1,5 +1,4 @@
 import { bodyTextOf, documentBytesMax } from '../../admin-api/request/bodies.ts';
-import type { AllShards } from '../../admin-api/request/context.ts';
 import { describeDevices } from '../../admin-api/request/device-state.ts';
 import { idempotencyOf, parseDeliverAt, replayHeader } from '../../admin-api/request/mail-request.ts';
 import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
@@ -19,10 +18,11 @@ import type { Fleets } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import { emptyPayload, isEmpty } from '../../declarations/schemas/payload.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
+import type { Shards } from '../../domain/shard.ts';
+import type { BroadcastService, BroadcastStatus, BroadcastTarget } from './broadcast-service.ts';
 import type { BroadcastConfig } from './config.ts';
-import { broadcastKeyOf } from './control.ts';
+import { broadcastKeyOf } from './local-broadcast-service.ts';
 import { BroadcastOutcomes } from './outcomes.ts';
-import type { BroadcastService, BroadcastStatus, BroadcastTarget } from './service.ts';
 
 interface Parts {
   config: BroadcastConfig;
@@ -30,7 +30,7 @@ interface Parts {
   fleets: Fleets;
   hold: DeclaredHold;
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
 }
 
 const quote = 0x22;

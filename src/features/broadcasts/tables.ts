@@ -10,6 +10,7 @@ import {
   type KeyTuple,
   uuidField,
 } from '../../storage/tables/key-codec.ts';
+import type { RefusalReason } from './broadcast-service.ts';
 import {
   type Job,
   type JobProgress,
@@ -18,7 +19,6 @@ import {
   refusalCodec,
   targetsCodec,
 } from './delivery/job.ts';
-import type { RefusalReason } from './service.ts';
 
 /** The id is a UUIDv7, so that the broadcasts of a fleet are in the order they were put. */
 export type JobKey = [fleetId: string, id: Buffer];

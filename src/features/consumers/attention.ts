@@ -1,6 +1,6 @@
 import { type AttentionSource, lostOf } from '../../admin-api/request/attention-source.ts';
-import { type AttentionItem, attentionItem } from '../../contract/insight/attention.ts';
-import type { ConsumerService, ConsumerStatus } from './service.ts';
+import { type AttentionItem, attentionItem } from '../../contract/monitoring/attention.ts';
+import type { ConsumerService, ConsumerStatus } from './consumer-service.ts';
 
 const secondsBehindMax = 600;
 

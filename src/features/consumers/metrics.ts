@@ -1,6 +1,6 @@
 import { Gauge } from 'prom-client';
 import type { MetricSet } from '../../admin-api/request/metric-set.ts';
-import type { ConsumerService, ConsumerShardStatus } from './service.ts';
+import type { ConsumerService, ConsumerShardStatus } from './consumer-service.ts';
 
 interface Needs {
   consumers: ConsumerService;

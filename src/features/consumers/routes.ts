@@ -3,14 +3,14 @@ import { parseTime, timeTextOf } from '../../admin-api/request/times.ts';
 import type { ConsumerBody, ConsumerDocument, consumerRoutes } from '../../contract/consumer.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Registry } from '../../declarations/registry.ts';
-import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
 import { recordJson } from '../records/record-line.ts';
+import type { ConsumerSettings, ConsumerStart } from './consumer.ts';
 import {
   type ConsumerBatch,
   type ConsumerService,
   type ConsumerStatus,
   consumerNamePattern,
-} from './service.ts';
+} from './consumer-service.ts';
 
 interface Parts {
   consumers: ConsumerService;

@@ -1,8 +1,8 @@
 import { ofNoFleet } from '../../declarations/verify.ts';
 import { checkRows, type StoppedStore } from '../../storage/tables/check-rows.ts';
-import { consumerTable } from '../records/consumer-tables.ts';
 import { cursorDoneTable, cursorTable } from '../records/cursor.ts';
-import { consumerNamePattern } from './service.ts';
+import { consumerNamePattern } from './consumer-service.ts';
+import { consumerTable } from './consumer-tables.ts';
 
 /** Checks all tables of consumers on a stopped server. Returns the number of operators' consumers. */
 export function verifyConsumers(store: StoppedStore, hasFleet: (fleetId: string) => boolean): number {

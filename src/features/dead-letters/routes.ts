@@ -1,6 +1,6 @@
 import { ApiError } from '../../core/errors.ts';
 import type { FailedRecord } from './dead-letter-queue.ts';
-import type { DeadLetterService } from './service.ts';
+import type { DeadLetterService } from './dead-letter-service.ts';
 
 /** The dead letters of a resource, as the handlers of their routes need them. */
 export interface DeadLetterParts<Letter extends FailedRecord, Id, Document> {

@@ -4,8 +4,8 @@ import {
   lostOf,
   positionsBehindMax,
 } from '../../admin-api/request/attention-source.ts';
-import { type AttentionItem, attentionItem } from '../../contract/insight/attention.ts';
-import type { ForwarderStatus, ForwarderWork } from './service.ts';
+import { type AttentionItem, attentionItem } from '../../contract/monitoring/attention.ts';
+import type { ForwarderStatus, ForwarderWork } from './forwarder-work.ts';
 
 function ofForwarder(status: ForwarderStatus): AttentionItem[] {
   const { forwarder, state, behind, lost, deadLetters, lastError } = status;

@@ -3,7 +3,6 @@ import { FairShare } from '../../core/fair-share.ts';
 import { deviceKeyOf } from '../../core/identity.ts';
 import { generateUuid } from '../../core/uuid.ts';
 import type { StoredRecord } from '../../domain/records/record.ts';
-import { forwarderKey } from './dead-letters.ts';
 import { isHostAllowed } from './declaration/forward-hosts.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
@@ -11,8 +10,9 @@ import { ForwarderStats } from './delivery/delivery-loop.ts';
 import { ForwarderWorker, type ForwarderWorkerOptions } from './delivery/forwarder-worker.ts';
 import type { Subscriptions } from './delivery/log-source.ts';
 import { hostsOf, kindOf } from './destinations/destinations.ts';
+import { forwarderKey } from './forwarder-dead-letters.ts';
+import type { ForwarderTrial } from './forwarder-work.ts';
 import type { Sender } from './senders/sender.ts';
-import type { ForwarderTrial } from './service.ts';
 
 /** Sender for a forwarder declared before its host was disallowed. */
 const forbidden: Sender = {

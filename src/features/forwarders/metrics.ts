@@ -1,6 +1,6 @@
 import { Counter, Gauge } from 'prom-client';
 import type { MetricSet } from '../../admin-api/request/metric-set.ts';
-import type { ForwarderWork } from './service.ts';
+import type { ForwarderWork } from './forwarder-work.ts';
 
 interface Needs {
   forwarderWork: ForwarderWork;

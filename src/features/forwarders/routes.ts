@@ -9,13 +9,18 @@ import type {
 import { deviceIdOf } from '../../core/identity.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import type { Registry } from '../../declarations/registry.ts';
+import type { DeadLetterService } from '../dead-letters/dead-letter-service.ts';
 import { deadLetterHandlers } from '../dead-letters/routes.ts';
-import type { DeadLetterService } from '../dead-letters/service.ts';
-import type { ForwarderDeclarations } from './control.ts';
 import type { Destination, Forwarder, NatsCredentials } from './declaration/forwarder.ts';
 import { invalidForwarder } from './declaration/invalid-forwarder.ts';
 import { kindOf } from './destinations/destinations.ts';
-import type { ForwarderDeadLetter, ForwarderDraft, ForwarderStatus, ForwarderWork } from './service.ts';
+import type { ForwarderDeclarations } from './forwarder-declarations.ts';
+import type {
+  ForwarderDeadLetter,
+  ForwarderDraft,
+  ForwarderStatus,
+  ForwarderWork,
+} from './forwarder-work.ts';
 
 interface Parts {
   forwarderDeadLetters: DeadLetterService<ForwarderDeadLetter, Buffer>;

@@ -1,7 +1,7 @@
 import { ofNoFleet } from '../../declarations/verify.ts';
 import { checkRows, checkTable, type StoppedStore } from '../../storage/tables/check-rows.ts';
-import { forwarderLetterTable, forwarderReplayTable } from './dead-letters.ts';
 import { forwarderTable } from './declaration/forwarder-records.ts';
+import { forwarderLetterTable, forwarderReplayTable } from './forwarder-dead-letters.ts';
 
 /** Checks the dead letters of all forwarders on a stopped server. */
 export function verifyLetters(store: StoppedStore): void {

@@ -7,8 +7,8 @@ import { type LatestRecords, readLatest } from './latest-records.ts';
 import type { LogFollower } from './log-follower.ts';
 import { isCursor, matcherOf, positionsOf, startsAt } from './record-cursor.ts';
 import { recordLine } from './record-line.ts';
+import type { LatestQuery, RecordService, RecordsQuery } from './record-service.ts';
 import { RecordStream } from './record-stream.ts';
-import type { LatestQuery, RecordService, RecordsQuery } from './service.ts';
 
 /** Bytes written to the connection at once. */
 const chunkBytes = 65_536;

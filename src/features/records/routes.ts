@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { type AdminApp, deviceOfRequest } from '../../admin-api/request/context.ts';
+import { type AdminApp, deviceOfRequest } from '../../admin-api/request/admin-app.ts';
 import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
 import { parseTime } from '../../admin-api/request/times.ts';
 import type { recordRoutes } from '../../contract/record.ts';
@@ -7,7 +7,7 @@ import { ApiError } from '../../core/errors.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
 import { recordOnOneLine } from './record-line.ts';
-import type { RecordService, RecordsQuery } from './service.ts';
+import type { RecordService, RecordsQuery } from './record-service.ts';
 
 interface Parts {
   records: RecordService;

@@ -1,15 +1,16 @@
-import { type AllShards, deviceOfRequest } from '../../admin-api/request/context.ts';
+import { deviceOfRequest } from '../../admin-api/request/admin-app.ts';
 import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
 import { parseTime, timeTextOf } from '../../admin-api/request/times.ts';
-import type { seriesRoutes } from '../../contract/insight/series.ts';
+import type { seriesRoutes } from '../../contract/monitoring/series.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Registry } from '../../declarations/registry.ts';
+import type { Shards } from '../../domain/shard.ts';
 import type { DeviceSeries } from './device-series.ts';
 
 interface Parts {
   registry: Registry;
   series: DeviceSeries;
-  shards: AllShards;
+  shards: Shards;
 }
 
 const dayMs = 86_400_000;

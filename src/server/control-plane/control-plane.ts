@@ -1,7 +1,7 @@
 import type { Fleets } from '../../declarations/fleet.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
 import type { LogFollower } from '../../features/records/log-follower.ts';
-import type { MainShards } from '../../threads/shards.ts';
+import type { MainShards } from '../../threads/main-shards.ts';
 import type { Declarations } from './declarations.ts';
 import type { RemoteServices } from './remote-services.ts';
 

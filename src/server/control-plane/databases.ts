@@ -6,7 +6,7 @@ import { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import type { Hold } from '../../domain/hold.ts';
 import { checkUrl } from '../../storage/postgres/connection/database-url.ts';
-import { DatabaseShards } from '../../threads/database-shards.ts';
+import { PostgresShards } from '../../threads/postgres-shards.ts';
 import type { RunningConfig } from '../configuration/config.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { openShared } from './open-shared.ts';
@@ -51,11 +51,11 @@ export async function openMainDatabases(params: {
   fleets: Fleets;
   hold: Hold;
   log: Log;
-}): Promise<DatabaseShards> {
+}): Promise<PostgresShards> {
   const urls = urlsOf(params.config);
   const metrics = new WorkerMetrics([], WorkerMetrics.allocate([]));
   try {
-    return await DatabaseShards.open({ urls, metrics, ...params });
+    return await PostgresShards.open({ urls, metrics, ...params });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     throw new OperatorError('A database of the store does not answer.');

@@ -1,10 +1,14 @@
 import type { Settings } from '../../core/config/settings.ts';
 import type { ActionDeadLetter, ActionWork } from '../../features/actions/action-work.ts';
 import { noLosses } from '../../features/actions/compiler/compiler-child.ts';
-import type { BroadcastService } from '../../features/broadcasts/service.ts';
-import type { ConsumerBatch, ConsumerFetch, ConsumerService } from '../../features/consumers/service.ts';
-import type { DeadLetterService } from '../../features/dead-letters/service.ts';
-import type { ForwarderDeadLetter, ForwarderWork } from '../../features/forwarders/service.ts';
+import type { BroadcastService } from '../../features/broadcasts/broadcast-service.ts';
+import type {
+  ConsumerBatch,
+  ConsumerFetch,
+  ConsumerService,
+} from '../../features/consumers/consumer-service.ts';
+import type { DeadLetterService } from '../../features/dead-letters/dead-letter-service.ts';
+import type { ForwarderDeadLetter, ForwarderWork } from '../../features/forwarders/forwarder-work.ts';
 import type { RpcClient } from '../../nodes/rpc-client.ts';
 import type { Method } from '../../nodes/rpc-server.ts';
 

@@ -2,13 +2,13 @@ import type { Log } from '../../core/telemetry/log.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import { startActions } from '../../features/actions/start-actions.ts';
 import type { ActionJournal } from '../../features/actions/tables.ts';
-import { LocalBroadcastService } from '../../features/broadcasts/control.ts';
 import { Broadcaster } from '../../features/broadcasts/delivery/broadcaster.ts';
-import { startConsumers } from '../../features/consumers/open.ts';
-import { startForwarders } from '../../features/forwarders/open.ts';
+import { LocalBroadcastService } from '../../features/broadcasts/local-broadcast-service.ts';
+import { startConsumers } from '../../features/consumers/start-consumers.ts';
+import { startForwarders } from '../../features/forwarders/start-forwarders.ts';
 import type { LogFollower } from '../../features/records/log-follower.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
-import type { MainShards } from '../../threads/shards.ts';
+import type { MainShards } from '../../threads/main-shards.ts';
 import type { RunningConfig } from '../configuration/config.ts';
 import type { Declarations } from './declarations.ts';
 import { FleetDeletion } from './fleet-deletion.ts';
@@ -72,7 +72,7 @@ async function startParts(
   const services = {
     actionWork: actionWork.work,
     actionDeadLetters: actionWork.deadLetters,
-    consumers: consumerWork.control,
+    consumers: consumerWork.service,
     forwarderWork: forwarderWork.work,
     forwarderDeadLetters: forwarderWork.deadLetters,
     broadcasts: new LocalBroadcastService(broadcaster),

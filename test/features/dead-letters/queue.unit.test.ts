@@ -6,7 +6,7 @@ import { type DeviceKey, deviceKeyOf } from '../../../src/core/identity.ts';
 import { generateUuid } from '../../../src/core/uuid.ts';
 import type { StoredRecord } from '../../../src/domain/records/record.ts';
 import { ActionDeadLetters } from '../../../src/features/actions/outbox/dead-letters.ts';
-import { ForwarderDeadLetters } from '../../../src/features/forwarders/dead-letters.ts';
+import { ForwarderDeadLetters } from '../../../src/features/forwarders/forwarder-dead-letters.ts';
 import { openControl, openJournal } from '../../../src/maintenance/environments.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));

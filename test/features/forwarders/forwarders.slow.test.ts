@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { correctionMsMax } from '../../../src/core/clock.ts';
-import { consumerTable } from '../../../src/features/records/consumer-tables.ts';
+import { consumerTable } from '../../../src/features/consumers/consumer-tables.ts';
 import { openControl } from '../../../src/maintenance/environments.ts';
 import { Collection } from '../../../src/storage/tables/collection.ts';
 import { createFleet, type TestDevice, type TestFleet } from '../../harness/device.ts';

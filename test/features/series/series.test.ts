@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import type { SeriesDocument } from '../../../src/contract/insight/series.ts';
+import type { SeriesDocument } from '../../../src/contract/monitoring/series.ts';
 import { createFleet, type TestDevice } from '../../harness/device.ts';
 import { TestServer } from '../../harness/server.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DeviceCounts } from '../../../src/admin-api/insight/device-counts.ts';
-import { attentionToMailboxes } from '../../../src/admin-api/insight/stuck.ts';
+import { DeviceCounts } from '../../../src/admin-api/monitoring/device-counts.ts';
+import { attentionToMailboxes } from '../../../src/admin-api/monitoring/stuck.ts';
 import { yieldToEventLoop } from '../../../src/core/async.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../src/core/identity.ts';
 import { formatUuid } from '../../../src/core/uuid.ts';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { byAge, Pages } from '../../lists/pages.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { search } from '../../page/router.ts';

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { ClaimTokenDocument } from '../../../contract/access/token.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';

@@ -5,7 +5,7 @@ import type {
   ShownRunDocument,
 } from '../../../contract/action-run.ts';
 import { below, type Path } from '../../../contract/routes/path.ts';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Icon } from '../../parts/icon.tsx';

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { ActionDocument, ActionVersionDocument } from '../../../contract/action.ts';
 import { below } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { beginDraft, hasDraft } from '../../page/drafts.ts';
 import { go, href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ActionDocument } from '../../../contract/action.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { AskName } from '../../forms/ask-name.tsx';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { beginDraft, draftKeys, draftsMax } from '../../page/drafts.ts';
 import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';

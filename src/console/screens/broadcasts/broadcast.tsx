@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
-import { Head, Section } from '../../frame.tsx';
+import { Head, Section } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';

@@ -1,6 +1,6 @@
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { byAge, Pages } from '../../lists/pages.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href, search } from '../../page/router.ts';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { BroadcastMailDocument } from '../../../contract/broadcast.ts';
 import { below } from '../../../contract/routes/path.ts';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { ReadNote } from '../../parts/moment.tsx';

@@ -1,6 +1,6 @@
 import type { BroadcastDocument, BroadcastRefusalDocument } from '../../../contract/broadcast.ts';
 import { below, type Path } from '../../../contract/routes/path.ts';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { call } from '../../server/client.ts';
 import { DeviceRows } from './device-rows.tsx';
 

@@ -2,7 +2,7 @@ import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import { anyDestination, destinationText } from '../../../contract/destination-text.ts';
 import type { ForwarderDocument } from '../../../contract/forwarder.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head, Section } from '../../frame.tsx';
+import { Head, Section } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { destinationText, destinationTitle } from '../../../contract/destination-text.ts';
 import type { ForwarderDocument, ForwarderTrialDocument } from '../../../contract/forwarder.ts';
 import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
-import { Head, Section } from '../../frame.tsx';
+import { Head, Section } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';

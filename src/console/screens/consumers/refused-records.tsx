@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { RefusedRecordDocument } from '../../../contract/forwarder.ts';
 import { below, type Path } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';

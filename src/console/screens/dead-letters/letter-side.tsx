@@ -1,6 +1,6 @@
 import type { DeadLetterDocument } from '../../../contract/dead-letter.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { DeadRunDocument } from '../../../contract/action-run.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { beginDraft, draftsMax } from '../../page/drafts.ts';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';

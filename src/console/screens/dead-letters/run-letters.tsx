@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { DeadRunDocument } from '../../../contract/action-run.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { useRowCursor } from '../../lists/row-cursor.ts';
 import { useKeys } from '../../page/keys.ts';

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { SeriesDocument } from '../../../contract/insight/series.ts';
+import type { SeriesDocument } from '../../../contract/monitoring/series.ts';
 import { type Path, pathTo } from '../../../contract/routes/path.ts';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import { Choice } from '../../parts/choice.tsx';

@@ -1,7 +1,7 @@
 import typescript from 'fleetpost:pump.mjs';
 import python from 'fleetpost:pump.py';
 import { useState } from 'preact/hooks';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 

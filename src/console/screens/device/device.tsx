@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';

@@ -1,5 +1,5 @@
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { StateMark } from '../../parts/state-mark.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';

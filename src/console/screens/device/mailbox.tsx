@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
 import type { WaitingMailDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
 import { serverNow } from '../../server/clock.ts';

@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { type Path, pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { useRowCursor } from '../../lists/row-cursor.ts';
 import { toggled } from '../../lists/selection.tsx';

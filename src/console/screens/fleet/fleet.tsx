@@ -1,5 +1,5 @@
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';

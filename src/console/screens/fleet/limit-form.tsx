@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { FleetDocument } from '../../../contract/fleet.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { FilterSelect, FilterText } from '../../lists/filters.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';

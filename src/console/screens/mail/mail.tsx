@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { ReceiptDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head, Section } from '../../frame.tsx';
+import { Head, Section } from '../../frame/frame.tsx';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';

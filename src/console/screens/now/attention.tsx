@@ -1,7 +1,7 @@
 import { useContext } from 'preact/hooks';
-import type { AttentionItem } from '../../../contract/insight/attention.ts';
-import { AttentionContext } from '../../around/attention.ts';
-import { Section } from '../../frame.tsx';
+import type { AttentionItem } from '../../../contract/monitoring/attention.ts';
+import { AttentionContext } from '../../frame/attention.ts';
+import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Icon } from '../../parts/icon.tsx';

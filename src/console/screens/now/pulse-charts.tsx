@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { TopDocument } from '../../../contract/server.ts';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Chart } from '../../parts/chart.tsx';

@@ -1,4 +1,4 @@
-import { screenGroups } from '../../around/navigation.tsx';
+import { screenGroups } from '../../frame/navigation.tsx';
 import { go, href, path } from '../../page/router.ts';
 import { shownText } from '../../parts/untrusted.tsx';
 import { logOut, may } from '../../session/session.ts';

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { isPaletteOpen } from '../../around/palette-key.ts';
+import { isPaletteOpen } from '../../frame/palette-key.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { visible } from '../../parts/untrusted.tsx';
 import {

@@ -1,13 +1,13 @@
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { beginDraft, hasDraft } from '../../page/drafts.ts';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { open } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
+import { SchemaEditor } from './schema-editor.tsx';
 import { newSchema, type SchemaName, schemaDraftKey } from './schema-text.ts';
-import { SchemaWorkshop } from './schema-workshop.tsx';
 
 /** One schema: written, tried on a sample, and stored. */
 export function SchemaScreen({ fleetId, kind, name }: SchemaName) {
@@ -53,7 +53,7 @@ export function SchemaScreen({ fleetId, kind, name }: SchemaName) {
     );
   }
   return (
-    <SchemaWorkshop
+    <SchemaEditor
       fleetId={fleetId}
       kind={kind}
       name={name}

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { SchemaDocument } from '../../../contract/schema.ts';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { beginDraft, draftKeys, draftsMax, hasDraft } from '../../page/drafts.ts';
 import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';

@@ -1,6 +1,6 @@
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Difference } from '../../editor/code-editor.tsx';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Drawer } from '../../parts/dialogs.tsx';

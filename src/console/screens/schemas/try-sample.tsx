@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { CodeEditor } from '../../editor/code-editor.tsx';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import type { KeptDraft } from '../../page/drafts.ts';
 import { Banner, SchemaErrors } from '../../parts/banner.tsx';
 import { indentedJson } from '../../parts/payload.tsx';

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { TopDocument } from '../../../contract/server.ts';
 import { Confirm } from '../../forms/confirm.tsx';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner } from '../../parts/banner.tsx';

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { BackupDocument } from '../../../contract/server.ts';
 import { Field, formTexts } from '../../forms/field.tsx';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';

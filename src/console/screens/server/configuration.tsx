@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ServerDocument } from '../../../contract/server.ts';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 

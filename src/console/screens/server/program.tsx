@@ -1,5 +1,5 @@
 import type { ServerDocument } from '../../../contract/server.ts';
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { followedNow } from '../../server/ticking.ts';
 

@@ -1,6 +1,6 @@
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { ServerDocument } from '../../../contract/server.ts';
-import { Head } from '../../frame.tsx';
+import { Head } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';

@@ -1,4 +1,4 @@
-import { Section } from '../../frame.tsx';
+import { Section } from '../../frame/frame.tsx';
 import { bytesText } from './bytes.ts';
 import type { ShardRate } from './rates.ts';
 

@@ -6,8 +6,8 @@ import type { Page } from '../../../domain/page.ts';
 import { Collection } from '../../../storage/tables/collection.ts';
 import { IdempotencyKeys } from '../../../storage/tables/idempotency-keys.ts';
 import type { Journal } from '../../../storage/tables/journal.ts';
+import type { BroadcastRefusalCount, BroadcastRequest, RefusalReason } from '../broadcast-service.ts';
 import type { BroadcastConfig } from '../config.ts';
-import type { BroadcastRefusalCount, BroadcastRequest, RefusalReason } from '../service.ts';
 import { type JobKey, jobProgressTable, jobTable, refusalTable, targetTable } from '../tables.ts';
 import { initialProgress, type Job, type JobProgress, jobOf } from './job.ts';
 

@@ -8,7 +8,7 @@ import type {
   BroadcastStatus,
   ReasonCounts,
   RefusalReason,
-} from '../service.ts';
+} from '../broadcast-service.ts';
 
 /** The request, written once. The ids of a list are stored apart, as only sending reads them. */
 export interface Job {

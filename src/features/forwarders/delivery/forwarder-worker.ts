@@ -1,8 +1,8 @@
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { Hold } from '../../../domain/hold.ts';
 import type { ForwarderConfig } from '../config.ts';
-import { type ForwarderDeadLetters, forwarderKey } from '../dead-letters.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
+import { type ForwarderDeadLetters, forwarderKey } from '../forwarder-dead-letters.ts';
 import type { Sender } from '../senders/sender.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { ForwarderStats } from './delivery-loop.ts';

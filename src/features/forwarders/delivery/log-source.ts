@@ -1,6 +1,6 @@
 import { recordKinds } from '../../../domain/records/record.ts';
-import type { Consumer } from '../../records/consumer.ts';
-import type { Consumers } from '../../records/consumers.ts';
+import type { Consumer } from '../../consumers/consumer.ts';
+import type { Consumers } from '../../consumers/consumers.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
 import type { Source } from './source.ts';
 

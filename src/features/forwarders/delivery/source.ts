@@ -1,6 +1,6 @@
 import { Condition } from '../../../core/async.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
-import type { ForwarderDeadLetters } from '../dead-letters.ts';
+import type { ForwarderDeadLetters } from '../forwarder-dead-letters.ts';
 
 /** The replayed dead letters of one forwarder. */
 export class ReplaySource implements Source {

@@ -111,7 +111,7 @@ export interface TrimmerOptions {
   log: Table;
   times: Table;
   source: RetentionSource;
-  /** Now, in shard ttl time. */
+  /** Now, by the clock of the shard. */
   lifeMs(): number;
   /** The log's size on disk. */
   logBytes(): number;

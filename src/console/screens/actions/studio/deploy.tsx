@@ -1,6 +1,6 @@
 import type { CheckDocument, DeployedActionDocument } from '../../../../contract/action.ts';
 import { Difference } from '../../../editor/code-editor.tsx';
-import { Section } from '../../../frame.tsx';
+import { Section } from '../../../frame/frame.tsx';
 import { Act } from '../../../parts/act.tsx';
 import { Banner, ErrorBanner } from '../../../parts/banner.tsx';
 import { Commands } from '../../../parts/commands.tsx';

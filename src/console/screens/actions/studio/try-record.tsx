@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import type { TrialDocument } from '../../../../contract/action-run.ts';
 import type { RecordDocument } from '../../../../contract/record.ts';
 import { CodeEditor } from '../../../editor/code-editor.tsx';
-import { Section } from '../../../frame.tsx';
+import { Section } from '../../../frame/frame.tsx';
 import type { KeptDraft } from '../../../page/drafts.ts';
 import { Act } from '../../../parts/act.tsx';
 import { ErrorBanner } from '../../../parts/banner.tsx';

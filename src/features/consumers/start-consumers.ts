@@ -1,9 +1,9 @@
 import type { Log } from '../../core/telemetry/log.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
-import { Consumers } from '../records/consumers.ts';
 import type { LogFollower } from '../records/log-follower.ts';
 import type { ConsumerConfig } from './config.ts';
-import { LocalConsumerService } from './control.ts';
+import { Consumers } from './consumers.ts';
+import { LocalConsumerService } from './local-consumer-service.ts';
 
 export interface OpenConsumersOptions {
   journal: Journal;
@@ -15,7 +15,7 @@ export interface OpenConsumersOptions {
 /** Consumers at work on the main thread. */
 export interface RunningConsumers {
   consumers: Consumers;
-  control: LocalConsumerService;
+  service: LocalConsumerService;
   /** Answers waiting fetches. Call it before the admin server stops. */
   stopWaiting(): void;
   /** Call it after the last request and before the journal is closed. */
@@ -26,7 +26,7 @@ export async function startConsumers(options: OpenConsumersOptions): Promise<Run
   const consumers = await Consumers.open(options);
   return {
     consumers,
-    control: new LocalConsumerService(consumers, options.config),
+    service: new LocalConsumerService(consumers, options.config),
     stopWaiting: () => consumers.stopWaiting(),
     stop: () => consumers.stop(),
   };

@@ -3,9 +3,9 @@ import { ApiError } from '../../core/errors.ts';
 import { formatUuid, generateUuid } from '../../core/uuid.ts';
 import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
+import type { LogFollower } from '../records/log-follower.ts';
+import { matcherOf } from '../records/record-cursor.ts';
 import type { ConsumerDeclaration } from './consumer-tables.ts';
-import type { LogFollower } from './log-follower.ts';
-import { matcherOf } from './record-cursor.ts';
 import { type BatchLease, type BatchLimits, ShardCursor } from './shard-cursor.ts';
 
 /** Longest time between two polls of a waiting fetch. */

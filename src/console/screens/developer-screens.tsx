@@ -2,14 +2,14 @@ import { search } from '../page/router.ts';
 import { ActionScreen } from './actions/action.tsx';
 import { ActionsScreen } from './actions/actions.tsx';
 import { RunLettersScreen } from './dead-letters/run-letters.tsx';
-import { Lost } from './lost.tsx';
+import { NotFound } from './not-found.tsx';
 import { SchemaScreen } from './schemas/schema.tsx';
 import { SchemasScreen } from './schemas/schemas.tsx';
 
 const kinds = ['datapoint', 'message', 'mail'] as const;
 
 /** The screens of whoever writes actions and schemas, in a file that is loaded when one of them is first opened. */
-export function WorkshopScreen({ parts }: { parts: readonly string[] }) {
+export function DeveloperScreens({ parts }: { parts: readonly string[] }) {
   const [fleetId = '', screen, first, second] = parts;
   const ofAction = search.value.get('action');
   if (screen === 'dead-letters' && ofAction !== null)
@@ -21,5 +21,5 @@ export function WorkshopScreen({ parts }: { parts: readonly string[] }) {
   const kind = kinds.find((one) => one === first);
   if (kind !== undefined && second !== undefined)
     return <SchemaScreen key={`${kind}:${second}`} fleetId={fleetId} kind={kind} name={second} />;
-  return <Lost />;
+  return <NotFound />;
 }

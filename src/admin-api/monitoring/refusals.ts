@@ -1,15 +1,16 @@
-import type { RefusalDocument, refusalRoutes } from '../../contract/insight/refusal.ts';
+import type { RefusalDocument, refusalRoutes } from '../../contract/monitoring/refusal.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Refusal, RefusalLog } from '../../domain/devices/refusals.ts';
-import { type AllShards, deviceOfRequest } from '../request/context.ts';
+import type { Shards } from '../../domain/shard.ts';
+import { deviceOfRequest } from '../request/admin-app.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 
 interface Parts {
   refusals: RefusalLog;
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
 }
 
 function describe({

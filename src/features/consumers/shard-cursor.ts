@@ -1,7 +1,7 @@
 import type { StoredRecord } from '../../domain/records/record.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
-import { Cursor, Cursors } from './cursor.ts';
-import type { LogFollower } from './log-follower.ts';
+import { Cursor, Cursors } from '../records/cursor.ts';
+import type { LogFollower } from '../records/log-follower.ts';
 
 /** Longest poll of one log before the next has its turn. */
 const pollMsMax = 50;

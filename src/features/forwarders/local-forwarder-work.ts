@@ -2,13 +2,13 @@ import { EventLoopBudget } from '../../core/async.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { Reconciler } from '../../declarations/reconciler.ts';
 import type { Hold } from '../../domain/hold.ts';
-import { type ForwarderDeadLetters, forwarderKey } from './dead-letters.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
 import type { Subscriptions } from './delivery/log-source.ts';
+import { type ForwarderDeadLetters, forwarderKey } from './forwarder-dead-letters.ts';
+import type { ForwarderStatus, ForwarderTrial, ForwarderWork } from './forwarder-work.ts';
 import type { Forwarding } from './forwarding.ts';
 import { unreachableReason } from './senders/reachability.ts';
-import type { ForwarderStatus, ForwarderTrial, ForwarderWork } from './service.ts';
 
 export interface ForwarderWorkOptions {
   config: { readonly forwardHosts: string };

@@ -9,13 +9,13 @@ import type { DatabaseSizes } from '../storage/postgres/schema/sizes.ts';
 import { openPostgresShard } from '../storage/postgres/writes/open-shard.ts';
 import type { PostgresShard } from '../storage/postgres/writes/postgres-shard.ts';
 import type { ThreadConfig } from './config.ts';
-import type { MainShards, ShardProblem } from './shards.ts';
-import { retentionOf, sumOfBytes } from './worker-shards.ts';
+import { retentionOf, sumOfBytes } from './log-retention.ts';
+import type { MainShards, ShardProblem } from './main-shards.ts';
 
 /** Interval for reading the sizes of databases. */
 const pollMilliseconds = 10_000;
 
-export interface DatabaseShardsOptions {
+export interface PostgresShardsOptions {
   /** One per database, in the order of the configuration, which places devices. */
   urls: readonly string[];
   config: ThreadConfig;
@@ -26,7 +26,7 @@ export interface DatabaseShardsOptions {
 }
 
 /** All databases of `store`, on one thread of this node. */
-export class DatabaseShards implements MainShards {
+export class PostgresShards implements MainShards {
   readonly all: readonly PostgresShard[];
   readonly #log: Log;
   #sizes: readonly DatabaseSizes[] = [];
@@ -43,10 +43,10 @@ export class DatabaseShards implements MainShards {
   }
 
   /** @throws OperatorError for tables of another version, ApiError unavailable */
-  static async open(options: DatabaseShardsOptions): Promise<DatabaseShards> {
+  static async open(options: PostgresShardsOptions): Promise<PostgresShards> {
     const { urls, config, fleets, hold, metrics, log } = options;
     const opened: PostgresShard[] = [];
-    let shards: DatabaseShards | undefined;
+    let shards: PostgresShards | undefined;
     try {
       for (const [shard, url] of urls.entries()) {
         const own = {
@@ -66,7 +66,7 @@ export class DatabaseShards implements MainShards {
         };
         opened.push(await openPostgresShard(own));
       }
-      shards = new DatabaseShards(opened, log);
+      shards = new PostgresShards(opened, log);
       await shards.#poll();
       return shards;
     } catch (error) {

@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact';
-import type { ListDocument } from '../contract/document.ts';
-import type { FleetDocument } from '../contract/fleet.ts';
-import { AttentionContext, useAttention } from './around/attention.ts';
-import { Foot } from './around/foot.tsx';
-import { Rail } from './around/rail.tsx';
-import { Banner } from './parts/banner.tsx';
-import { ReadNote } from './parts/moment.tsx';
-import { unreachableSince } from './server/client.ts';
-import { hourText } from './server/clock.ts';
-import type { Resource } from './server/resource.ts';
+import type { ListDocument } from '../../contract/document.ts';
+import type { FleetDocument } from '../../contract/fleet.ts';
+import { Banner } from '../parts/banner.tsx';
+import { ReadNote } from '../parts/moment.tsx';
+import { unreachableSince } from '../server/client.ts';
+import { hourText } from '../server/clock.ts';
+import type { Resource } from '../server/resource.ts';
+import { AttentionContext, useAttention } from './attention.ts';
+import { Foot } from './foot.tsx';
+import { Rail } from './rail.tsx';
 
 /** The frame around every screen. */
 export function Frame(props: {

@@ -1,16 +1,16 @@
 import type { Log } from '../../core/telemetry/log.ts';
 import type { Hold } from '../../domain/hold.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
-import { type DeadLetterService, LocalDeadLetterService } from '../dead-letters/service.ts';
-import type { Consumers } from '../records/consumers.ts';
+import type { Consumers } from '../consumers/consumers.ts';
+import { type DeadLetterService, LocalDeadLetterService } from '../dead-letters/dead-letter-service.ts';
 import type { ForwarderConfig } from './config.ts';
-import { ForwarderDeadLetters, forwarderKey } from './dead-letters.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
 import { ByteBudget } from './delivery/byte-budget.ts';
 import { Subscriptions } from './delivery/log-source.ts';
+import { ForwarderDeadLetters, forwarderKey } from './forwarder-dead-letters.ts';
+import type { ForwarderDeadLetter } from './forwarder-work.ts';
 import { Forwarding } from './forwarding.ts';
-import type { ForwarderDeadLetter } from './service.ts';
-import { LocalForwarderWork } from './work.ts';
+import { LocalForwarderWork } from './local-forwarder-work.ts';
 
 export interface OpenForwardersOptions {
   journal: Journal;

@@ -1,6 +1,6 @@
 import type { Awaitable } from '../../core/async.ts';
 import type { RecordKind, StoredRecord } from '../../domain/records/record.ts';
-import type { ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
+import type { ConsumerSettings, ConsumerStart } from './consumer.ts';
 
 /** Names that operators may use; those of the server's own consumers never match. */
 export const consumerNamePattern = /^[A-Za-z0-9_-]{1,64}$/;

@@ -1,4 +1,4 @@
-import type { diagnosisRoutes } from '../../contract/insight/diagnosis.ts';
+import type { diagnosisRoutes } from '../../contract/monitoring/diagnosis.ts';
 import { addressText, clientAddressText } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
@@ -6,8 +6,9 @@ import type { Registry } from '../../declarations/registry.ts';
 import { type DiagnosisInput, diagnose } from '../../domain/devices/diagnosis.ts';
 import type { LockoutList } from '../../domain/devices/lockout.ts';
 import type { RefusalLog } from '../../domain/devices/refusals.ts';
+import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { type AllShards, deviceOfRequest } from '../request/context.ts';
+import { deviceOfRequest } from '../request/admin-app.ts';
 import { describeDevices } from '../request/device-state.ts';
 import type { Handlers } from '../request/routes.ts';
 
@@ -16,7 +17,7 @@ interface Parts {
   lockouts: LockoutList;
   refusals: RefusalLog;
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
 }
 
 /** Mails at the head of the mailbox that are looked at. */

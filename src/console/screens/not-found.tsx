@@ -1,7 +1,7 @@
-import { Head } from '../frame.tsx';
+import { Head } from '../frame/frame.tsx';
 
 /** At an address that no screen has. */
-export function Lost() {
+export function NotFound() {
   return (
     <>
       <Head title="Not here" />

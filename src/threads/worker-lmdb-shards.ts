@@ -5,20 +5,21 @@ import { openTables } from '../storage/lmdb/layout/tables.ts';
 import { storedLogBytes } from '../storage/lmdb/log/log-trim-state.ts';
 import { ShardOwner } from '../storage/lmdb/shard/owner.ts';
 import type { ShardWriter } from '../storage/lmdb/shard/write-queue.ts';
+import { LmdbShards, openShardEnvironment } from './lmdb-shards.ts';
+import { retentionOf, sumOfBytes } from './log-retention.ts';
 import { Channel } from './relay/channel.ts';
 import type { Call, Notice } from './relay/messages.ts';
 import { RemoteShardWriter } from './relay/remote-shard-writer.ts';
 import { RemoteStreams } from './relay/remote-streams.ts';
 import { WriteRelay } from './relay/write-relay.ts';
-import { counterCellOf, openShardEnvironment, Shards, versionsOf } from './shards.ts';
+import { counterCellOf, versionsOf } from './shared-counters.ts';
 import type { WorkerShards, WorkerShardsOptions } from './worker-shards.ts';
-import { retentionOf, sumOfBytes } from './worker-shards.ts';
 
 /**
  * LMDB: this worker owns the shard of its number, reads the other shards in place, and sends writes for them to their
  * owners through shared memory.
  */
-export function openEmbeddedShards(options: WorkerShardsOptions): WorkerShards {
+export function openWorkerLmdbShards(options: WorkerShardsOptions): WorkerShards {
   const { start, config } = options;
   const { counters, index, shardFolders } = start;
   const environments = shardFolders.map((path, shard) =>
@@ -70,7 +71,7 @@ export function openEmbeddedShards(options: WorkerShardsOptions): WorkerShards {
     remoteStreams.set(channel, new RemoteStreams(owner, channel));
     return remote;
   });
-  const shards = new Shards(environments, owners, config, counters);
+  const shards = new LmdbShards(environments, owners, config, counters);
   return {
     shards,
     serve,

@@ -5,10 +5,10 @@ import { type Log, logFailure } from '../../core/telemetry/log.ts';
 import { generateUuid } from '../../core/uuid.ts';
 import { Collection } from '../../storage/tables/collection.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
+import { Cursors } from '../records/cursor.ts';
+import type { LogFollower } from '../records/log-follower.ts';
 import { Consumer, type ConsumerSettings, type ConsumerStart, type DeclaredStart } from './consumer.ts';
 import { type ConsumerDeclaration, consumerTable } from './consumer-tables.ts';
-import { Cursors } from './cursor.ts';
-import type { LogFollower } from './log-follower.ts';
 
 const storeIntervalMs = 5_000;
 /** Settings of a new consumer: all records, default lease. */

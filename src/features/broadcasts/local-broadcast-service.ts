@@ -1,15 +1,15 @@
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import type { Page } from '../../domain/page.ts';
-import type { ActiveJob } from './delivery/active-job.ts';
-import type { Broadcaster } from './delivery/broadcaster.ts';
 import type {
   BroadcastCounts,
   BroadcastRefusalCount,
   BroadcastRequest,
   BroadcastService,
   BroadcastStatus,
-} from './service.ts';
+} from './broadcast-service.ts';
+import type { ActiveJob } from './delivery/active-job.ts';
+import type { Broadcaster } from './delivery/broadcaster.ts';
 import type { JobKey } from './tables.ts';
 
 /** Serves broadcasts to the admin API. */

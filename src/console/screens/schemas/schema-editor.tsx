@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { CodeEditor } from '../../editor/code-editor.tsx';
 import { AskDiscard } from '../../forms/discard.tsx';
-import { Head, Section } from '../../frame.tsx';
+import { Head, Section } from '../../frame/frame.tsx';
 import { draftsMax, type KeptDraft, useDraft } from '../../page/drafts.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
@@ -32,7 +32,7 @@ import {
 } from './use-schema-check.ts';
 import { UsedBy } from './used-by.tsx';
 
-export interface SchemaWorkshopProps extends SchemaName {
+export interface SchemaEditorProps extends SchemaName {
   /** The stored schema; of a new one, what it begins as. */
   current: WrittenSchema;
   isNew: boolean;
@@ -43,7 +43,7 @@ export interface SchemaWorkshopProps extends SchemaName {
 type Asked = 'store' | 'delete' | 'discard';
 
 /** Screen to write a schema, try it on a sample and store it. What is written outlives the screen. */
-export function SchemaWorkshop({ current, isNew, onStored, ...schema }: SchemaWorkshopProps) {
+export function SchemaEditor({ current, isNew, onStored, ...schema }: SchemaEditorProps) {
   const { fleetId, kind, name } = schema;
   const key = schemaDraftKey(fleetId, kind, name);
   const draft = useDraft(key, current, isNew);

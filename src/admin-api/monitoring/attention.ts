@@ -1,9 +1,13 @@
-import { type AttentionItem, attentionItem, type attentionRoutes } from '../../contract/insight/attention.ts';
+import {
+  type AttentionItem,
+  attentionItem,
+  type attentionRoutes,
+} from '../../contract/monitoring/attention.ts';
 import type { NotReady } from '../../core/telemetry/readiness.ts';
 import type { Registry } from '../../declarations/registry.ts';
+import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { AttentionSource } from '../request/attention-source.ts';
-import type { AllShards } from '../request/context.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import type { Turn } from '../request/turn.ts';
@@ -15,7 +19,7 @@ interface Parts {
   config: AdminApiConfig;
   notReady(): readonly NotReady[];
   registry: Registry;
-  shards: AllShards;
+  shards: Shards;
   /** The features that can want attention, in the order of the answer. */
   sources: readonly AttentionSource[];
 }

@@ -13,13 +13,6 @@ import type {
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceKeyOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
-import type { Shard } from '../../domain/shard.ts';
-
-/** The shards of all devices. */
-export interface AllShards {
-  of(device: DeviceKey): Shard;
-  readonly all: readonly Shard[];
-}
 
 /** Fastify with routes typed by their TypeBox schemas. */
 export type AdminApp = FastifyInstance<

@@ -5,13 +5,13 @@ import { ConsumerScreen } from './consumers/consumer.tsx';
 import { ConsumersScreen } from './consumers/consumers.tsx';
 import { ForwarderScreen } from './consumers/forwarder.tsx';
 import { FleetScreen } from './fleet/fleet.tsx';
-import { Lost } from './lost.tsx';
+import { NotFound } from './not-found.tsx';
 import { ServerScreen } from './server/server.tsx';
 
 export { Palette } from './palette/palette.tsx';
 
 /** The screens of whoever sets up and runs a fleet, in a file that is loaded when one of them is first opened. */
-export function FurtherScreen({ parts }: { parts: readonly string[] }) {
+export function OperatorScreens({ parts }: { parts: readonly string[] }) {
   const [fleetId = '', screen, name] = parts;
   if (screen === 'broadcasts' && name === undefined) return <BroadcastsScreen fleetId={fleetId} />;
   if (screen === 'broadcasts' && name !== undefined)
@@ -24,5 +24,5 @@ export function FurtherScreen({ parts }: { parts: readonly string[] }) {
   if (screen === 'access') return <AccessScreen fleetId={fleetId} part={name} />;
   if (screen === 'fleet') return <FleetScreen key={fleetId} fleetId={fleetId} />;
   if (screen === 'server') return <ServerScreen fleetId={fleetId} />;
-  return <Lost />;
+  return <NotFound />;
 }

@@ -1,11 +1,11 @@
-import { type AttentionItem, attentionItem } from '../../contract/insight/attention.ts';
+import { type AttentionItem, attentionItem } from '../../contract/monitoring/attention.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import { plainText } from '../../core/plain-text.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import { fetchedInVain, patienceMs } from '../../domain/devices/diagnosis.ts';
 import { durationText } from '../../domain/duration-text.ts';
 import type { Mail } from '../../domain/mail/mail.ts';
-import type { AllShards } from '../request/context.ts';
+import type { Shards } from '../../domain/shard.ts';
 import type { Turn } from '../request/turn.ts';
 import { listDevices } from '../routes/device-list.ts';
 import type { DeviceCounts } from './device-counts.ts';
@@ -26,7 +26,7 @@ interface WaitingMail {
  * without an answer, long before they count as stuck. Costs one read of an index and of a few heads.
  */
 export async function attentionToMailboxes(
-  shards: AllShards,
+  shards: Shards,
   counts: DeviceCounts,
   { fleetId, stuckSeconds, nowMs }: { fleetId: string; stuckSeconds: number; nowMs: number },
   turn: Turn,

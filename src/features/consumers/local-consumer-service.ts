@@ -1,7 +1,6 @@
 import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
-import type { Consumer, ConsumerSettings, ConsumerStart } from '../records/consumer.ts';
-import type { Consumers } from '../records/consumers.ts';
+import type { Consumer, ConsumerSettings, ConsumerStart } from './consumer.ts';
 import {
   type ConsumerBatch,
   type ConsumerFetch,
@@ -9,7 +8,8 @@ import {
   type ConsumerShardStatus,
   type ConsumerStatus,
   consumerNamePattern,
-} from './service.ts';
+} from './consumer-service.ts';
+import type { Consumers } from './consumers.ts';
 
 /**
  * Bounds of one batch in records and payload bytes (the first record is exempt), to bound the memory of an answer

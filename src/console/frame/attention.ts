@@ -1,6 +1,6 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { AttentionDocument } from '../../contract/insight/attention.ts';
+import type { AttentionDocument } from '../../contract/monitoring/attention.ts';
 import { pathTo } from '../../contract/routes/path.ts';
 import { path } from '../page/router.ts';
 import { type Resource, useDocument } from '../server/resource.ts';

@@ -7,7 +7,7 @@ import type { Forwarders } from './declaration/forwarders.ts';
 import { invalidForwarder } from './declaration/invalid-forwarder.ts';
 import { checkSigningSecret, generateSigningSecret } from './declaration/signing-secret.ts';
 import { kindOf } from './destinations/destinations.ts';
-import type { DeclaredForwarder, ForwarderDraft, ForwarderStatus, ForwarderWork } from './service.ts';
+import type { DeclaredForwarder, ForwarderDraft, ForwarderStatus, ForwarderWork } from './forwarder-work.ts';
 
 export interface ForwarderDeclarationOptions {
   config: { readonly forwardHosts: string };
