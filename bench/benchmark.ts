@@ -17,7 +17,7 @@ export interface BenchmarkOptions {
 
 /** One entry of the suite. */
 export interface Benchmark {
-  /** As `npm run bench -- NAME` takes it. */
+  /** The NAME of `npm run bench -- NAME`. */
   name: string;
   /** One sentence for the report: what it shows. */
   about: string;

@@ -23,11 +23,11 @@ export interface Figures {
   tabCpuMilliseconds?: number;
   residentMegabytes?: number;
   heapMegabytes?: number;
-  /** From the start of the process to its first answer. */
+  /** Time from the start of the process to its first answer. */
   startMilliseconds?: number;
 }
 
-/** Under what it was measured; absent where it plays no part. */
+/** The conditions that it was measured under; each absent where it plays no part. */
 export interface Conditions {
   shards?: number;
   nodes?: number;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# In a bare root: installs and starts each package in turn, and lets a device send a heartbeat.
+# Runs in a bare root: installs and starts each package in turn, and lets a device send a heartbeat.
 set -euo pipefail
 cd /root
 version=$1

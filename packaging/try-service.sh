@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# In a system that systemd has booted (boot-root.sh), with the package in it: starts, reloads, kills, backs up and stops
+# Runs in a system that systemd has booted (boot-root.sh), with the package in it: starts, reloads, kills, backs up and stops
 # the service, as an operator would.
 set -Eeuo pipefail
 trap 'echo "service: line $LINENO failed"; journalctl --no-pager --lines 30 --unit fleetpost --unit fleetpost-backup' ERR

@@ -37,9 +37,9 @@
       // A failure is reported when the time is asked for; until then it must not count as unhandled.
       drawn.catch(() => {});
     },
-    /** From the last key or button that was pressed until what is expected was drawn. */
+    /** Time from the last key or button that was pressed until what is expected was drawn. */
     sincePress: async () => (await drawn) - pressedMs,
-    /** From the end of the response with the HTML until what is expected was drawn, and until anything was. */
+    /** Times from the end of the response with the HTML until what is expected was drawn, and until anything was. */
     async sinceDocument() {
       const drawnMs = await drawn;
       const [navigation] = performance.getEntriesByType('navigation');

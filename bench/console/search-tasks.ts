@@ -3,7 +3,7 @@ import type { ConsoleTab, Drawing, Drawn } from './tab.ts';
 
 /** Steps in the tab, from the first screen on. */
 export interface Task {
-  /** As the table has it. */
+  /** Its name in the table. */
   workload: string;
   /** How much more often it is done than others; absent: no more. */
   times?: number;
@@ -91,7 +91,7 @@ function nextPage(workload: string, text: string): Task {
   };
 }
 
-/** For a fleet in which one mailbox is stuck. */
+/** Tasks in a fleet of which one mailbox is stuck. */
 export const stuckTasks: readonly Task[] = [
   {
     workload: 'one stuck device, named on Now, a click: why, and its mail',

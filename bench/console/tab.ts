@@ -70,7 +70,7 @@ export class ConsoleTab implements AsyncDisposable {
     return { ...sinceDocument, cpuMilliseconds: await this.#cpuMilliseconds() };
   }
 
-  /** From a press of a key or a button. @throws Error when it was there before, or was not drawn in time. */
+  /** Measures from a press of a key or a button. @throws Error when it was there before, or was not drawn in time. */
   async drawnAfter(press: () => Promise<unknown>, expected: readonly Drawn[]): Promise<Drawing> {
     await this.page.evaluate(`bench.expect(${JSON.stringify(expected)})`);
     const cpuBefore = await this.#cpuMilliseconds();

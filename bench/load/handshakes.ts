@@ -15,7 +15,7 @@ export interface HandshakeOptions {
   status: number;
   /** Connections at a time. */
   connections: number;
-  /** After the warm-up. */
+  /** Length of the measurement, after the warm-up. */
   seconds: number;
 }
 

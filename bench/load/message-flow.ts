@@ -21,8 +21,8 @@ export class MessageFlow implements AsyncDisposable {
   }
 
   /**
-   * At a constant rate, whether those before have been answered or not, for so long or until it is aborted.
-   * Answers how many. @throws Error when one is refused.
+   * Sends messages at a constant rate, whether those before have been answered or not, for so long or until it is
+   * aborted. Returns how many. @throws Error when one is refused.
    */
   send(ratePerSecond: number, seconds: number, signal?: AbortSignal): Promise<number> {
     return sendAtRate({ ratePerSecond, seconds, signal }, (due) => this.#post(due));

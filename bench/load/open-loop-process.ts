@@ -60,7 +60,7 @@ class Loop {
   #isSteady = false;
   #sent = 0;
   #answered = 0;
-  /** In nanoseconds, from the time a request was due. */
+  /** Nanoseconds from the time a request was due. */
   readonly #latency = createHistogram();
   readonly #errors = { status: 0, closed: 0, unanswered: 0 };
 
@@ -86,7 +86,7 @@ class Loop {
   }
 
   /**
-   * At a constant rate it runs without pause between the turns of the event loop: a timer would be up to a
+   * Runs without pause at a constant rate between the turns of the event loop: a timer would be up to a
    * millisecond late, unless it is told to pause. In a closed loop it is answers that bring the next requests, and the core is left to the server.
    */
   run(): Promise<void> {

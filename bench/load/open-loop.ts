@@ -12,7 +12,7 @@ interface LoadOptions {
   /** Those that an answer may have. */
   statuses: readonly number[];
   connections: number;
-  /** After the warm-up. */
+  /** Length of the measurement, after the warm-up. */
   seconds: number;
   /** Left out of what is measured. */
   warmUpSeconds?: number;

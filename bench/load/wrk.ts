@@ -14,7 +14,7 @@ export interface ClosedLoopOptions {
   /** That every answer must have. */
   status: number;
   connections: number;
-  /** After the warm-up. */
+  /** Length of the measurement, after the warm-up. */
   seconds: number;
   /** Left out of what is measured: handshakes, and code that is not compiled yet. */
   warmUpSeconds?: number;

@@ -8,7 +8,7 @@ export interface Microbench {
   operations: number;
   isAsync: boolean;
   run(): unknown;
-  /** Before each run, not counted. */
+  /** Called before each run, not counted. */
   prepare?(): Promise<void>;
 }
 

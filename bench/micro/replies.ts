@@ -4,7 +4,7 @@ import { createReply, errorReply, heartbeat } from '../../src/device-api/server/
 import { type Group, group, repeated } from './microbench.ts';
 import { payload } from './samples.ts';
 
-/** From what a handler knows to what goes out. */
+/** Measures from what a handler knows to what goes out. */
 export async function replies(): Promise<Group> {
   const id = generateUuid();
   return group(

@@ -3,7 +3,7 @@ import { Schema, unwatched } from '../../src/declarations/schemas/schema.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { payload, schemaText } from './samples.ts';
 
-/** From the bytes of a datapoint to the word that it matches its schema. */
+/** Measures from the bytes of a datapoint to the word that it matches its schema. */
 export async function schema(): Promise<Group> {
   const compiled = new Schema(schemaText, unwatched);
   const datapoint = parseDatapoint(payload);

@@ -55,7 +55,7 @@ export async function values(): Promise<Group> {
   );
 }
 
-/** Per record, in one batch of `batch`: the codec with a table that keeps only the last value. */
+/** Measures a record in a batch of `batch`: the codec with a table that keeps only the last value. */
 function logBatches(batch: number): Microbench[] {
   const entry = { key: Buffer.alloc(6), value: Buffer.alloc(0) };
   const table = {

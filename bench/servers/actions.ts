@@ -20,7 +20,7 @@ export const answering =
   'export default (record, fleet) => fleet.send(record.device, record.payload.sensor, { seconds: 30 });';
 
 const pollMs = 25;
-/** Without a run that ends for so long, none will. */
+/** When no run has ended for so long, none will. */
 const stuckMs = 60_000;
 
 /** An action of a server that is measured; it is there, but runs only between `enable` and `disable`. */
@@ -47,7 +47,7 @@ export class BenchAction {
     return action;
   }
 
-  /** From now on; what was stored before is not for it. */
+  /** Enables the action from now on; what was stored before is not for it. */
   async enable(): Promise<void> {
     await this.#server.admin.request('PATCH', this.#path, { json: { enabled: true } });
   }

@@ -3,7 +3,7 @@ import { createApp } from '../../src/device-api/uws/uws.ts';
 
 const { port, tls } = JSON.parse(process.argv[2] ?? '') as { port: number; tls: TlsFiles };
 
-/** In one text, as Fleetpost sends it: fewer calls into the library. */
+/** The head of an answer in one text, as Fleetpost sends it: fewer calls into the library. */
 const head =
   '201 Created\r\nCache-Control: no-store\r\nConnection: keep-alive\r\nKeep-Alive: timeout=8\r\nContent-Type: application/json\r\nX-Messages-Available: false';
 

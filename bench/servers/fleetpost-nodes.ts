@@ -47,7 +47,7 @@ export class FleetpostNodes implements MailServer {
     return [this.#database.pid];
   }
 
-  /** Through the admin API of each node in turn. */
+  /** Queues mail through the admin API of each node in turn. */
   enqueue(mails: readonly Mail[], latency?: RecordableHistogram): Promise<string[]> {
     const addresses = this.nodes.map(({ adminUrl, token }) => ({ url: adminUrl, token }));
     return enqueue(addresses, mails, latency);

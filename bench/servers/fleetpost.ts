@@ -47,7 +47,7 @@ export class Fleetpost implements MailServer {
     return server;
   }
 
-  /** Without a fleet of its own: `devices` stays empty. */
+  /** Starts a node without a fleet of its own: `devices` stays empty. */
   static async startNode({
     shards,
     tls,
@@ -70,7 +70,7 @@ export class Fleetpost implements MailServer {
     return this.#server.url;
   }
 
-  /** Without a path; `/metrics` is there for everyone. */
+  /** The admin API without a path; `/metrics` is there for everyone. */
   get adminUrl(): string {
     return this.#server.report.admin_url;
   }
@@ -147,7 +147,7 @@ export class Fleetpost implements MailServer {
     return made;
   }
 
-  /** Through the admin API. */
+  /** Queues mail through the admin API. */
   enqueue(mails: readonly Mail[], latency?: RecordableHistogram): Promise<string[]> {
     return enqueue([{ url: this.adminUrl, token: this.token }], mails, latency);
   }

@@ -47,7 +47,7 @@ export interface MailServer extends RunningServer {
 
 /** Something that can be measured. */
 export interface Subject<S extends RunningServer = RunningServer> {
-  /** As the report names it. */
+  /** Its name in the report. */
   readonly name: string;
   /** Durability that its answer to a datapoint promises. */
   readonly durability: string;

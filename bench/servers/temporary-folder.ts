@@ -8,7 +8,7 @@ process.on('exit', () => {
   for (const folder of folders) removeFolder(folder);
 });
 
-/** Under os.tmpdir(), that is where TMPDIR says; gone when this process ends, or before. */
+/** Makes a folder under os.tmpdir(), that is where TMPDIR says; gone when this process ends, or before. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'fleetpost-bench-'));
   // A peer may run as another user and has its data further down.

@@ -22,7 +22,7 @@ const devices = 1_000;
 const connections = 16;
 /** Messages a second: every run is done well before the next. */
 const ratePerSecond = 200;
-/** In hand and in the log before the runs are counted, for each second of a round. */
+/** Records in hand and in the log before the runs are counted, for each second of a round. */
 const backlogPerSecond = 1_500;
 const streams = 64;
 const latencyRates = [10, 100];
@@ -107,7 +107,7 @@ async function requestLanes(server: Fleetpost, requests: Requests, seconds: numb
   ];
 }
 
-/** From when all messages of a backlog are stored until the last mail is in its mailbox. */
+/** Measures from when all messages of a backlog are stored until the last mail is in its mailbox. */
 async function capacityLane(
   server: Fleetpost,
   actionThreads: number,
@@ -144,7 +144,7 @@ async function capacityLane(
   };
 }
 
-/** In the mailboxes of all devices. */
+/** Counts the mails in the mailboxes of all devices. */
 async function mailsOf(server: Fleetpost): Promise<number> {
   const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId });
   const { items } = await server.admin.request('GET', path, { query: { limit: devices } });

@@ -26,7 +26,7 @@ export function closedLoopLane(
   };
 }
 
-/** Beside nginx, which answers the same number of requests without looking at them. */
+/** Compares with nginx, which answers the same number of requests without looking at them. */
 export function requestBenchmark(workload: Workload): Benchmark {
   return {
     name: workload.name,

@@ -28,7 +28,7 @@ const activeSeconds = 86_400;
 const every = { seen: 10, connected: 2_000, mail: 100, tagged: 11 };
 const devicesPerHall = 1_000;
 const connections = 64;
-/** For all of the heartbeats: they end when they are answered. */
+/** Longest time for all of the heartbeats: they end when they are answered. */
 const heartbeatSeconds = 600;
 
 type Row = Omit<Result, 'benchmark'>;

@@ -3,7 +3,7 @@ import { datapointSchema, messageSchema, payloadOf } from '../servers/payload-sc
 
 /** One kind of request, the same from every device. */
 export interface Workload {
-  /** As the tables and `npm run bench -- NAME` have it. */
+  /** Its name in the tables, and the NAME of `npm run bench -- NAME`. */
   name: string;
   about: string;
   request: DeviceRequest;

@@ -27,7 +27,7 @@ const connections = 64;
 const mailsPerSecond: Readonly<Record<Size, number>> = { short: devices, usual: 6_000, full: 6_000 };
 /** Short, for every mail can be used once: a round that is thrown away warms the server up. */
 const warmUpSeconds = 0.2;
-/** After the last of the mail; its answer has the same status. */
+/** Sent after the last of the mail; its answer has the same status. */
 const spare: DeviceRequest = { method: 'GET', path: '/v1/mailbox/size' };
 
 const sampleId = '01900000-0000-7000-8000-000000000000';
@@ -57,7 +57,7 @@ export async function enqueue(
 }
 
 /**
- * For one mail of each device the first step, then the second: so a device's answer to the first is there
+ * Gives for one mail of each device the first step, then the second: so a device's answer to the first is there
  * long before its second is sent, and each mail is at the head when its turn comes.
  */
 export function textsOf({ steps }: MailWorkload, server: RunningServer, ids: readonly string[]): string[] {

@@ -40,7 +40,7 @@ const warmUpMails = 15 * devices;
 const streams: Readonly<Record<Size, number>> = { short: 100, usual: 1_000, full: 1_000 };
 const ratePerSecond = 100;
 const streamWarmUpSeconds = 2;
-/** For what ends by number: whatever lasts longer is an error. */
+/** Longest time for what ends by number: whatever lasts longer is an error. */
 const secondsMax = 600;
 
 type StartedHere = Started<MailServer>;

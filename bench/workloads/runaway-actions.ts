@@ -25,7 +25,7 @@ const otherFleet = 'RUNAWAY1';
 const otherDevices = 100;
 /** Messages of the other fleet: more than its runs can keep up with. */
 const otherMessagesPerSecond = 20;
-/** From its first message until there are runs all the time. */
+/** Time from its first message until there are runs all the time. */
 const settleMs = 1_000;
 /** Enough for any round. */
 const otherSeconds = 100_000;

@@ -37,7 +37,7 @@ __version__ = "0.1.0"
 ACK, REJECT, REQUEUE = "ack", "reject", "requeue"
 
 BODY_BYTES_MAX = 65_536
-"""What the server takes (D9)."""
+"""Largest payload that the server takes (D9)."""
 RETRY_SECONDS_BASE, RETRY_SECONDS_MAX = 1.0, 60.0
 UNAUTHORIZED_SECONDS_MAX = 300.0
 """An operator may enable the device or restore its secret, so nothing is thrown away; but locked-out devices wait."""
@@ -54,7 +54,7 @@ CLOCK_SECONDS_TOLERATED = 30.0
 RELEASED_AT = 1_767_225_600.0
 """2026-01-01. A clock that is before it is one of a device that has none: what it says of a certificate is not asked."""
 X509_V_FLAG_NO_CHECK_TIME = 0x200000
-"""Of OpenSSL; the ssl module has no name for it."""
+"""A flag of OpenSSL; the ssl module has no name for it."""
 
 log = logging.getLogger("fleetpost")
 
@@ -210,7 +210,7 @@ class _Connection:
 
 
 class _Queue:
-    """What waits to be sent, which mail was settled, and what was counted: in SQLite, since a device can lose power."""
+    """Keeps what waits to be sent, settled and counted: in SQLite, since a device can lose power."""
 
     def __init__(self, path: str, bytes_max: int, entries_max: int):
         self._lock = threading.Lock()
@@ -433,7 +433,7 @@ class Device:
             self._work.notify_all()
 
     def _now_ms(self) -> int:
-        """By the server's clock once it was heard, since a device may have none that is right."""
+        """The time by the server's clock once it was heard, since a device may have none that is right."""
         return int((time.time() + self._clock_seconds) * 1_000)
 
     def _say(self, reason: str, connected: Optional[bool] = None, level: int = logging.INFO) -> None:
@@ -516,7 +516,7 @@ class Device:
         connection.close()
 
     def _wait_for_work(self, last_at: float) -> bool:
-        """Whether a heartbeat is due; else something may be in the queue."""
+        """True if a heartbeat is due; else something may be in the queue."""
         with self._work:
             self._work.notify_all()  # for flush()
             if self._queue.entries == 0 and not self._heartbeat_asked and not self._closing.is_set():
@@ -559,7 +559,7 @@ class Device:
         return answer
 
     def _claimed(self, connection: _Connection) -> bool:
-        """Whether the device has its secret; else asks for it, once."""
+        """True if the device has its secret; else asks for it, once."""
         secret = self._queue.value("secret")
         if secret is None:
             letters = string.ascii_letters + string.digits

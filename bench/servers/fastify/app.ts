@@ -31,10 +31,10 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-
 const keyAgeMsMax = 86_400_000;
 const keySkewMsMax = 300_000;
 
-/** As often as Fleetpost writes last-seen times; so they cost as little here. */
+/** Interval at which Fleetpost writes last-seen times; so they cost as little here. */
 const flushMs = 5_000;
 
-/** For what is wrong with a request: Fastify answers with its status. */
+/** Says what is wrong with a request: Fastify answers with its status. */
 export class Refused extends Error {
   readonly statusCode: number;
 

@@ -12,7 +12,7 @@
 
 /** 2026-01-01: a clock before it is that of a device without one, and says nothing of a certificate's dates. */
 #define RELEASED 1767225600
-/** Where Debian, and others, have the authorities of the system. */
+/** The system's authorities, where Debian and others have them. */
 #define SYSTEM_AUTHORITIES "/etc/ssl/certs/ca-certificates.crt"
 
 /** One for the process: a device has one server. */
@@ -29,7 +29,7 @@ static struct tls {
   int failure;
 } tls;
 
-/** Whether the certificate names the host by its address, which Mbed TLS before 3.5 does not look at. */
+/** True if the certificate names the host by its address, which Mbed TLS before 3.5 does not look at. */
 static bool names_address(const mbedtls_x509_crt *certificate) {
   for (const mbedtls_x509_sequence *name = &certificate->subject_alt_names; name != NULL; name = name->next) {
     if (name->buf.tag == (MBEDTLS_ASN1_CONTEXT_SPECIFIC | 7) && fleetpost_posix_has_address(&tls.posix, name->buf.p, name->buf.len)) return true;
@@ -67,7 +67,7 @@ static int receive_bytes(void *file, unsigned char *bytes, size_t size) {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_READ : MBEDTLS_ERR_SSL_CONN_EOF;
 }
 
-/** What a call of Mbed TLS that did nothing comes to: 0 where it is to be called again. */
+/** Result of a call of Mbed TLS that did nothing: 0 where it is to be called again. */
 static int outcome(enum fleetpost_channel channel, int result, int failure) {
   tls.posix.wants_write[channel] = result == MBEDTLS_ERR_SSL_WANT_WRITE;
   return result == MBEDTLS_ERR_SSL_WANT_READ || result == MBEDTLS_ERR_SSL_WANT_WRITE ? 0 : failure;

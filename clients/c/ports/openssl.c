@@ -32,7 +32,7 @@ static bool is_pinned(X509 *certificate) {
   return fleetpost_posix_is_pinned(&tls.trust, digest);
 }
 
-/** In place of OpenSSL's own verification: by authorities, by pins, or by both. With none of them nothing is trusted. */
+/** Replaces OpenSSL's own verification: by authorities, by pins, or by both. With none of them nothing is trusted. */
 static int verify(X509_STORE_CTX *store, void *unused) {
   bool has_pins = tls.trust.pins[0] != NULL || tls.trust.pins[1] != NULL;
   (void)unused;
@@ -48,7 +48,7 @@ static int verify(X509_STORE_CTX *store, void *unused) {
   return 1;
 }
 
-/** What a call of OpenSSL that did nothing comes to: 0 where it is to be called again. */
+/** Result of a call of OpenSSL that did nothing: 0 where it is to be called again. */
 static int outcome(enum fleetpost_channel channel, int result, int failure) {
   int error = SSL_get_error(tls.sessions[channel], result);
   ERR_clear_error();

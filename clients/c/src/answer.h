@@ -29,7 +29,7 @@ struct fleetpost_answer {
   enum fleetpost_answer_state state;
   fleetpost_body_sink *sink;
   void *sink_context;
-  /** Of HEAD: the answer has the headers of a body, and none. */
+  /** True for HEAD: its answer has the headers of a body, and none. */
   bool is_bodiless;
   bool is_chunked, will_close, messages_available;
   bool is_line_cut;
@@ -38,7 +38,7 @@ struct fleetpost_answer {
   int status;
   /** -1: the header was not there. */
   int32_t content_bytes, retry_after_seconds, mailbox_size;
-  /** Of the body, or of the chunk. */
+  /** Bytes still to come of the body, or of the chunk. */
   uint32_t rest_bytes;
   /** Milliseconds since 1970 of `Date`; 0: none. */
   int64_t date_ms;

@@ -158,7 +158,7 @@ static int leave(struct fleetpost_device *device, int count) {
   return result < 0 ? result : fleetpost_queue_remove(device, device->place);
 }
 
-/** Whether a status of 4xx is the last word on an entry. */
+/** True if a status of 4xx is the last word on an entry. */
 static bool is_final(int status) {
   return status >= 400 && status < 500 && status != 401 && status != 403 && status != 408 && status != 425 && status != 429;
 }

@@ -8,19 +8,19 @@
 #define FLEETPOST_RELEASED_MS INT64_C(1767225600000)
 
 int64_t fleetpost_steady_ms(const struct fleetpost_device *device);
-/** By the server's clock once it was heard, since a device may have none that is right. */
+/** The time by the server's clock once it was heard, since a device may have none that is right. */
 int64_t fleetpost_now_ms(const struct fleetpost_device *device);
 /** Full jitter: devices that lost the same server do not come back at the same moment. */
 int32_t fleetpost_backoff_ms(const struct fleetpost_device *device, int32_t attempt, int32_t ms_max);
 
-/** What an answer asks to wait, an hour at most; 0: nothing. */
+/** Seconds that an answer asks to wait, an hour at most; 0: none. */
 int32_t fleetpost_retry_after_seconds(const struct fleetpost_answer *answer);
 
 /** Says what happened: `reason`, with what follows it. `connected` is what it was, or what it has become. */
 void fleetpost_say(struct fleetpost_device *device, bool is_connected, const char *reason, const char *more);
 /** The same with what the server's answer says, whose body is in `buffer`. */
 void fleetpost_say_answer(struct fleetpost_device *device, bool is_connected, const char *reason, const char *more);
-/** Whether the server's error in `buffer` has this code. */
+/** True if the server's error in `buffer` has this code. */
 bool fleetpost_answer_has_code(const struct fleetpost_device *device, const char *code);
 
 /** Waits as long as a failure without an answer asks for. */

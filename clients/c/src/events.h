@@ -12,13 +12,13 @@
 struct fleetpost_events {
   uint16_t line_bytes;
   bool is_after_return, is_of_mail;
-  /** Whether an event has said that the mailbox has mail; whoever acts on it clears it. */
+  /** Set when an event has said that the mailbox has mail; whoever acts on it clears it. */
   bool has_mail;
-  /** Whether an event has named the mailbox: from then on the stream has worked. */
+  /** Set when an event has named the mailbox: from then on the stream has worked. */
   bool has_spoken;
-  /** As last heard; -1: not yet. */
+  /** Mails waiting, as last heard; -1: not yet heard. */
   int32_t mailbox_size;
-  /** What the server asks to wait before the stream is opened again. */
+  /** Pause that the server asks for before the stream is opened again. */
   int32_t retry_ms;
   char line[FLEETPOST_EVENT_LINE_MAX];
 };

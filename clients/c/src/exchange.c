@@ -6,7 +6,7 @@
 /** The server closes connections that idle for 8 s (D22). */
 #define IDLE_MS_MAX 7000
 #define CHUNK_BYTES 256
-/** Without a byte in either direction. Of an event stream: two keep_alives. */
+/** An exchange ends after so long without a byte in either direction; for an event stream that is two keep_alives. */
 #define SILENCE_MS_MAX 30000
 #define STREAM_SILENCE_MS_MAX 60000
 

@@ -17,14 +17,14 @@
 extern "C" {
 #endif
 
-/** What the line and the headers of a request may need of `buffer`; the rest of it bounds payloads. */
+/** Bytes of `buffer` for the line and the headers of a request; the rest of it bounds payloads. */
 #define FLEETPOST_HEAD_BYTES 1024
-/** What the server takes (D9). */
+/** Largest payload that the server takes (D9). */
 #define FLEETPOST_BODY_BYTES_MAX 65536
 /** Mails that were settled last, so that a crash has none of them handled twice. */
 #define FLEETPOST_SETTLED_MAX 16
 
-/** What a call comes to. All but FLEETPOST_OK are negative; `fleetpost_describe` has a sentence for each. */
+/** Results of a call. All but FLEETPOST_OK are negative; `fleetpost_describe` has a sentence for each. */
 enum fleetpost_result {
   FLEETPOST_OK = 0,
   FLEETPOST_CLOSED = -1,
@@ -50,10 +50,10 @@ enum fleetpost_channel { FLEETPOST_REQUESTS, FLEETPOST_EVENTS };
 /** `WALL`: milliseconds since 1970, as well as the device knows. `STEADY`: milliseconds that only grow, from anywhere. */
 enum fleetpost_clock { FLEETPOST_WALL, FLEETPOST_STEADY };
 
-/** What `store` is to do with the bytes of a slot. */
+/** Operations of `store` on the bytes of a slot. */
 enum fleetpost_operation { FLEETPOST_LOAD, FLEETPOST_SAVE, FLEETPOST_ERASE };
 
-/** What a platform provides. No function waits: what cannot be done yet returns 0. PORTING.md has what each promises. */
+/** The functions that a platform provides. None waits: what cannot be done yet returns 0. PORTING.md has what each promises. */
 struct fleetpost_port {
   void *context;
   /** Connects, and has the server prove itself: 1 when done, 0 to be called again, or a negative result. */
@@ -72,7 +72,7 @@ struct fleetpost_port {
   long (*store)(void *context, enum fleetpost_operation operation, uint32_t slot, void *bytes, size_t size);
 };
 
-/** What becomes of a mail. */
+/** Ways to settle a mail. */
 enum fleetpost_verb { FLEETPOST_ACK, FLEETPOST_REJECT, FLEETPOST_REQUEUE };
 
 struct fleetpost_mail {
@@ -115,7 +115,7 @@ struct fleetpost_options {
   const char *url, *fleet, *id;
   /** NULL with `claim`, a claim token: then the device chooses a secret and keeps it in the store. */
   const char *secret, *claim;
-  /** For one request or answer: FLEETPOST_HEAD_BYTES and the largest payload. */
+  /** Holds one request or answer: FLEETPOST_HEAD_BYTES and the largest payload. */
   char *buffer;
   size_t buffer_bytes;
   /** The queue's bound in entries, and in bytes of payloads (0: none of its own). */
@@ -139,7 +139,7 @@ struct fleetpost_entry {
   char name[256];
 };
 
-/** What was decided at the first attempt to send the entry `number`: the time is part of what the key stands for. */
+/** Idempotency key and time, chosen at the first attempt to send the entry `number`: the time is part of what the key stands for. */
 struct fleetpost_key {
   uint32_t number;
   uint8_t uuid[16];

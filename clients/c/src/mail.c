@@ -77,7 +77,7 @@ void fleetpost_mail_settled(struct fleetpost_device *device) {
   device->mail_at_ms = fleetpost_steady_ms(device) + fleetpost_backoff_ms(device, attempt, device->timing.retry_ms_max);
 }
 
-/** Of a stream that ended: when, and whether, the next one is tried. */
+/** Decides when, and whether, the next stream is tried after one has ended. */
 static void stream_ended(struct fleetpost_device *device, int result, int64_t now_ms) {
   int32_t wait_ms = device->events.retry_ms;
   if (result < 0) {

@@ -1,5 +1,5 @@
 /**
- * What waits to be sent, in the store. An entry is there when its record is: its payload is saved before it and erased
+ * The queue of what waits to be sent, in the store. An entry is there when its record is: its payload is saved before it and erased
  * after it, so that whatever moment the power goes, there is a whole entry or none.
  */
 #include "queue.h"
@@ -162,7 +162,7 @@ int fleetpost_queue_load(struct fleetpost_device *device) {
   return places_before == device->options.places_max ? FLEETPOST_OK : save_counts(device);
 }
 
-/** Whether an entry is sent, or was: it may be stored already, so it must not be replaced by another. */
+/** True if an entry is being sent, or was: it may be stored already, so it must not be replaced by another. */
 static bool is_tried(const struct fleetpost_device *device, uint32_t place) {
   bool is_sending = device->job == FLEETPOST_JOB_SEND && device->place == place;
   return is_sending || device->options.places[place].number == device->queue.key.number;

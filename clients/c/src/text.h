@@ -9,7 +9,7 @@
 struct fleetpost_text {
   char *bytes;
   size_t size, length;
-  /** Whether something did not fit. */
+  /** Set when something did not fit. */
   bool is_cut;
 };
 
@@ -24,9 +24,9 @@ void fleetpost_text_add_foreign(struct fleetpost_text *text, const char *from, c
 /** A number of digits only; -1 for any other text, and for one beyond 2,147,483,647. */
 int32_t fleetpost_text_number(const char *string);
 int fleetpost_text_hex(char digit);
-/** Whether two texts are the same but for the case of their letters. */
+/** True if two texts are the same but for the case of their letters. */
 bool fleetpost_text_is(const char *text, const char *other);
-/** Whether a text has between these many characters, all of them [A-Za-z0-9] or in `more`. */
+/** True if a text has between these many characters, all of them [A-Za-z0-9] or in `more`. */
 bool fleetpost_text_fits(const char *text, size_t length_min, size_t length_max, const char *more);
 /** Milliseconds since 1970 of an HTTP date ("Mon, 23 Nov 2026 05:35:30 GMT"), or 0. */
 int64_t fleetpost_text_date(const char *string);
