@@ -1,5 +1,6 @@
 import { generateUuid } from '../../src/core/uuid.ts';
 import type { Mail } from '../../src/domain/mail/mail.ts';
+import { emptyMailbox } from '../../src/domain/mail/mail-fields.ts';
 import { rememberEnd, settledMax } from '../../src/domain/mail/settled-mails.ts';
 import type { Table } from '../../src/storage/lmdb/environment/stored-tables.ts';
 import {
@@ -10,7 +11,6 @@ import {
 import { decodeMail, encodeMail } from '../../src/storage/lmdb/layout/mail-record.ts';
 import {
   decodeMailbox,
-  emptyMailbox,
   encodeMailbox,
   readHead,
   readSize,

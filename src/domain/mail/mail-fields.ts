@@ -1,5 +1,5 @@
 import { mailRequeuesMax } from '../../core/bounds.ts';
-import { field } from '../fields.ts';
+import { field, type RecordOf } from '../fields.ts';
 
 /** Requeues counted of a mail, which may be requeued more often. */
 export const requeueCountMax = 0xffff;
@@ -43,6 +43,28 @@ const { requeueCount, fetchCount, firstFetchedAtMs, name, payload } = mailFields
 
 /** All that a mail is from its sender. */
 export const sentFields = { name, payload, ...sentOptions };
+
+/** Number of the last place in a mailbox. */
+export const sequenceMax = 2 ** 48 - 1;
+
+/**
+ * A mailbox's summary, so that size, head and how long the head waits need no scan. Live sequences are below `tail`, the
+ * next one; on LMDB the first is `head` unless the size is 0, in databases none is below it.
+ */
+export const mailboxFields = {
+  size: field.count(0x7fffffff),
+  head: field.count(sequenceMax),
+  tail: field.count(sequenceMax),
+  /** When the mail at the head came there; undefined without mail. */
+  waitingSinceMs: field.optional(field.shardTime),
+  /** Mail settled last (settled-mails.ts). */
+  settled: field.bytes,
+};
+export type Mailbox = RecordOf<typeof mailboxFields>;
+
+export function emptyMailbox(): Mailbox {
+  return { size: 0, head: 1, tail: 1, waitingSinceMs: undefined, settled: Buffer.alloc(0) };
+}
 
 /** A mail that was never fetched. */
 export const unfetched = { requeueCount: 0, fetchCount: 0, firstFetchedAtMs: undefined };

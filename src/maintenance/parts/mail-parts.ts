@@ -1,6 +1,13 @@
 import { type DeviceKey, deviceKeyLength } from '../../core/identity.ts';
 import { shifted } from '../../domain/fields.ts';
-import { delayedFields, mailFetchesMax, mailFields, unfetched } from '../../domain/mail/mail-fields.ts';
+import {
+  delayedFields,
+  emptyMailbox,
+  mailboxFields,
+  mailFetchesMax,
+  mailFields,
+  unfetched,
+} from '../../domain/mail/mail-fields.ts';
 import { hasSequence } from '../../domain/mail/mail-sequence.ts';
 import { decodeDelayed } from '../../storage/lmdb/layout/delayed-record.ts';
 import {
@@ -13,7 +20,7 @@ import {
   sequenceKey,
 } from '../../storage/lmdb/layout/keys.ts';
 import { decodeMail, encodeMail } from '../../storage/lmdb/layout/mail-record.ts';
-import { decodeMailbox, emptyMailbox, encodeMailbox } from '../../storage/lmdb/layout/mailbox-record.ts';
+import { decodeMailbox, encodeMailbox } from '../../storage/lmdb/layout/mailbox-record.ts';
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
 import { DelayedMailTable, delayedMailOf } from '../../storage/lmdb/mail/delayed-mail.ts';
 import { changeWaiting } from '../../storage/lmdb/mail/waiting-index.ts';
@@ -41,26 +48,15 @@ function mailboxes({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.MailboxRow
     rowsOf({ key }) {
       const device = readDevice(key, 0);
       const bytes = tables.mailboxes.getBinary(keyOfDevice(device));
-      const { size, head, tail, waitingSinceMs, settled } =
-        bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
-      const row: rows.MailboxRow = {
-        device,
-        size,
-        head,
-        tail,
-        waiting_since_ms: waitingSinceMs === 0 ? null : waitingSinceMs + jumpsMs,
-        delayed: countDelayed(tables, device),
-        settled: Buffer.from(settled),
-      };
-      return [row];
+      const record = bytes === undefined ? emptyMailbox() : decodeMailbox(bytes);
+      return [{ device, ...shifted(mailboxFields, record, jumpsMs), delayed: countDelayed(tables, device) }];
     },
     write(written) {
-      for (const { device, size, head, tail, waiting_since_ms: sinceMs, settled } of written) {
-        if (tail === 1 && settled.length === 0) continue;
-        const waitingSinceMs = sinceMs === null ? 0 : sinceMs - jumpsMs;
-        const record = { size, head, tail, waitingSinceMs, settled };
+      for (const row of written) {
+        if (row.tail === 1 && row.settled.length === 0) continue;
+        const { device, ...record } = shifted(mailboxFields, row, -jumpsMs);
         tables.mailboxes.putSync(keyOfDevice(device), encodeMailbox(record));
-        changeWaiting(tables.waiting, device, 0, waitingSinceMs);
+        changeWaiting(tables.waiting, device, undefined, record.waitingSinceMs);
       }
     },
   };

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../../src/device/simulator/run/free-port.ts';
 import { makeCertificate } from '../../harness/certificate.ts';
-import { Postgres } from '../../harness/postgres.ts';
+import { Postgres, patiently } from '../../harness/postgres.ts';
 import { ShardNode } from './shard-node.ts';
 
 const user = 'hiddenuser';
@@ -35,16 +35,7 @@ describe('a database behind TLS', () => {
     );
     // The answer does not wait for it: new sessions have the setting once it is done.
     const isOn = `DO $$ BEGIN IF current_setting('ssl') <> 'on' THEN RAISE 'not yet'; END IF; END $$`;
-    await expect
-      .poll(
-        () =>
-          postgres.run(isOn).then(
-            () => true,
-            () => false,
-          ),
-        { timeout: 20_000 },
-      )
-      .toBe(true);
+    await patiently(() => postgres.run(isOn));
   });
   afterAll(() => postgres[Symbol.asyncDispose]());
 

@@ -183,14 +183,17 @@ export class Mailboxes {
     }
   }
 
-  /** Removes everything of a device that is being deleted, except receipts and dead letters. */
+  /**
+   * Removes everything of a device that is being deleted, except receipts and dead letters. The time does not matter to a
+   * mailbox that goes.
+   */
   clear(device: DeviceKey): void {
     const record = this.#queue.load(device);
     for (let left = record.size; left > 0; left -= 1) {
       const bytes = readMail(this.#tables, device, record.head);
       if (bytes === undefined) throw new Error(`no mail under sequence ${record.head}`);
       const mailId = copyUuid(bytes);
-      this.#queue.remove(device, record, { sequence: record.head, bytes }, mailId, record.waitingSinceMs);
+      this.#queue.remove(device, record, { sequence: record.head, bytes }, mailId, 0);
     }
     this.#queue.delete(device, record);
     this.#delayed.clear(device);

@@ -6,10 +6,15 @@ const nothing = Buffer.alloc(0);
 
 /**
  * Updates the index of mailboxes by the time since which their heads wait, in the transaction that changes the mailbox.
- * 0: no mail, and no entry. Entries are added in the order of time, so each costs little: they share a page or two.
+ * Undefined: no mail, and no entry. Entries are added in the order of time, so each costs little: they share a page or two.
  */
-export function changeWaiting(table: Table, device: DeviceKey, beforeMs: number, afterMs: number): void {
+export function changeWaiting(
+  table: Table,
+  device: DeviceKey,
+  beforeMs: number | undefined,
+  afterMs: number | undefined,
+): void {
   if (beforeMs === afterMs) return;
-  if (beforeMs !== 0) table.removeSync(keyOfWaiting(device, beforeMs));
-  if (afterMs !== 0) table.putSync(keyOfWaiting(device, afterMs), nothing);
+  if (beforeMs !== undefined) table.removeSync(keyOfWaiting(device, beforeMs));
+  if (afterMs !== undefined) table.putSync(keyOfWaiting(device, afterMs), nothing);
 }

@@ -7,6 +7,7 @@ import type {
   PutOutcome,
 } from '../../../domain/devices/device.ts';
 import { addedCounts, decideChange } from '../../../domain/devices/device-change.ts';
+import { emptyMailbox } from '../../../domain/mail/mail-fields.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Session, Transaction } from '../connection/database.ts';
 import { noteFetches } from '../mail/mailbox.ts';
@@ -154,15 +155,7 @@ async function makeDevices(
 /** Inserts everything but the mailbox row, which exists already. */
 function insertDevice(work: UnitOfWork, added: Device): void {
   const { device, tags } = added;
-  work.mailboxes.add({
-    device,
-    size: 0,
-    head: 1,
-    tail: 1,
-    waiting_since_ms: null,
-    delayed: 0,
-    settled: Buffer.alloc(0),
-  });
+  work.mailboxes.add({ device, ...emptyMailbox(), delayed: 0 });
   work.devices.put(rowOf(added));
   for (const tag of tags) work.tags.put({ fleet_id: fleetIdOf(device), tag, device });
   work.activity.put({ device, last_seen_ms: null, address: null, bucket: 0 });

@@ -22,14 +22,14 @@ export function deviceOfRow(row: DeviceRow): Device {
 
 /** Columns of a device's status, from tables `d`, `m` and `a`. */
 export const statusColumns = `d.device, d.enabled, d.secret_digests, d.old_secret_until_ms, d.name, d.tags,
-  d.created_at_ms, m.size, m.waiting_since_ms, a.last_seen_ms, a.address`;
+  d.created_at_ms, m.size, m.waiting_since_ms AS "waitingSinceMs", a.last_seen_ms, a.address`;
 
 export type StatusRow = DeviceRow &
   Pick<ActivityRow, 'last_seen_ms' | 'address'> &
-  Pick<MailboxRow, 'size' | 'waiting_since_ms'>;
+  Pick<MailboxRow, 'size'> & { waitingSinceMs: number | null };
 
 export function deviceStatusOfRow(row: StatusRow): DeviceStatus {
-  const { size: mailboxSize, waiting_since_ms: waitingSinceMs, last_seen_ms: lastSeenMs, address } = row;
+  const { size: mailboxSize, waitingSinceMs, last_seen_ms: lastSeenMs, address } = row;
   return {
     ...deviceOfRow(row),
     mailboxSize,

@@ -28,7 +28,7 @@ type Entry = {
   device: DeviceKey;
   name_key: Buffer | null;
   bucket: number;
-  waiting_since_ms: number | null;
+  waitingSinceMs: number | null;
 };
 
 /** A range of index entries behind a position, as SQL. */
@@ -132,7 +132,7 @@ function waitingOf({ fleetId, waitingBeforeMs = 0 }: DeviceFilter, after: string
       isPosition ? Buffer.from(after, 'latin1').readUIntBE(0, timeBytes) : -1,
       isPosition ? fleetId + textOf(after.slice(timeBytes)) : '',
     ],
-    positionOf: ({ device, waiting_since_ms: sinceMs }) => timeInPosition(sinceMs ?? 0) + deviceIdOf(device),
+    positionOf: ({ device, waitingSinceMs: sinceMs }) => timeInPosition(sinceMs ?? 0) + deviceIdOf(device),
   };
 }
 
@@ -239,7 +239,7 @@ export class PostgresDevices extends ShardDevices {
     const { matching: count, scanned, last } = row;
     const at = Number(last.slice(0, orderDigits));
     const device = last.slice(orderDigits) as DeviceKey;
-    const position = positionOf({ device, name_key: null, bucket: at, waiting_since_ms: at });
+    const position = positionOf({ device, name_key: null, bucket: at, waitingSinceMs: at });
     return { count, reached: scanned === scanMax ? position : undefined };
   }
 

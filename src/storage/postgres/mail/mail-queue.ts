@@ -95,7 +95,7 @@ export class DatabaseMailQueue {
     this.#put({ ...mail, sequence: mailbox.tail });
     if (mailbox.size === 0) {
       mailbox.head = mailbox.tail;
-      mailbox.waiting_since_ms = nowMs;
+      mailbox.waitingSinceMs = nowMs;
     }
     mailbox.tail += 1;
     mailbox.size += 1;
@@ -119,10 +119,10 @@ export class DatabaseMailQueue {
     mailbox.size -= 1;
     if (mailbox.size === 0) {
       mailbox.head = mailbox.tail;
-      mailbox.waiting_since_ms = null;
+      mailbox.waitingSinceMs = undefined;
     } else if (sequence === mailbox.head || sequence === this.#firsts.get(device)) {
       mailbox.head = sequence + 1;
-      mailbox.waiting_since_ms = nowMs;
+      mailbox.waitingSinceMs = nowMs;
     }
     this.#mailboxes.put(mailbox);
   }

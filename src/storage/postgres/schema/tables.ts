@@ -1,5 +1,11 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import { delayedFields, letterFields, mailFields, receiptFields } from '../../../domain/mail/mail-fields.ts';
+import {
+  delayedFields,
+  letterFields,
+  mailboxFields,
+  mailFields,
+  receiptFields,
+} from '../../../domain/mail/mail-fields.ts';
 import type { RecordKind } from '../../../domain/records/record.ts';
 import { type Column, columnsOf, DatabaseTable, type RowOf } from './table.ts';
 
@@ -69,21 +75,13 @@ export const activity = new DatabaseTable({
 });
 export type ActivityRow = RowOf<typeof activity>;
 
+const { size, head, tail, waitingSinceMs, settled } = columnsOf(mailboxFields);
 /** One row per device: whoever changes the device or its mail locks it first, in order of device. */
 export const mailbox = new DatabaseTable({
   table: 'mailbox',
   columns: {
     device: deviceKey,
-    size: integer,
-    /** No mail has a sequence below it. */
-    head: bigint,
-    /** The next sequence. */
-    tail: bigint,
-    /** When the mail at the head came there. */
-    waiting_since_ms: orNull(bigint),
-    delayed: integer,
-    /** Mail settled last (settled-mails.ts). */
-    settled: bytea,
+    ...{ size, head, tail, waitingSinceMs, delayed: integer, settled },
   },
   key: ['device'],
 });
