@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { Static } from 'typebox';
 import type { newDevicesBody } from '../../contract/device.ts';
 import { type deviceImportRoutes, importTypes } from '../../contract/device-transfer.ts';
+import { groupBy } from '../../core/groups.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
@@ -28,14 +29,7 @@ function line({ device: { device }, secret }: NewDevice): string {
 }
 
 function byShard(devices: readonly NewDevice[], shards: Shards): Map<Shard, NewDevice[]> {
-  const groups = new Map<Shard, NewDevice[]>();
-  for (const one of devices) {
-    const shard = shards.of(one.device.device);
-    const group = groups.get(shard);
-    if (group) group.push(one);
-    else groups.set(shard, [one]);
-  }
-  return groups;
+  return groupBy(devices, ({ device }) => shards.of(device.device));
 }
 
 /** Stores devices under generated ids, replacing ids that are taken. Returns the devices as stored. */

@@ -1,3 +1,4 @@
+import { groupBy } from '../../core/groups.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Shard } from '../../domain/shard.ts';
 
@@ -10,21 +11,15 @@ export async function onEachShard<T, R>(
   deviceOf: (item: T) => DeviceKey,
   act: (shard: Shard, items: readonly T[]) => Promise<readonly R[]>,
 ): Promise<R[]> {
-  const groups = new Map<Shard, number[]>();
-  for (const [index, item] of items.entries()) {
-    const shard = shards.of(deviceOf(item));
-    const group = groups.get(shard);
-    if (group) group.push(index);
-    else groups.set(shard, [index]);
-  }
+  const groups = groupBy(items.entries(), ([, item]) => shards.of(deviceOf(item)));
   const outcomes: R[] = new Array(items.length);
   await Promise.all(
-    [...groups].map(async ([shard, indexes]) => {
+    [...groups].map(async ([shard, group]) => {
       const own = await act(
         shard,
-        indexes.map((index) => items[index] as T),
+        group.map(([, item]) => item),
       );
-      for (const [at, index] of indexes.entries()) outcomes[index] = own[at] as R;
+      for (const [at, [index]] of group.entries()) outcomes[index] = own[at] as R;
     }),
   );
   return outcomes;

@@ -1,11 +1,12 @@
 import type { DeviceDocument, DeviceState } from '../../contract/device.ts';
 import { addressText } from '../../core/address.ts';
 import type { Settings } from '../../core/config/settings.ts';
+import { groupBy } from '../../core/groups.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
-import type { Shard, Shards } from '../../domain/shard.ts';
+import type { Shards } from '../../domain/shard.ts';
 import { timeTextOf } from './times.ts';
 
 interface StateConfig {
@@ -65,13 +66,7 @@ export async function describeDevices(
   fleet: Fleet,
   devices: readonly DeviceStatus[],
 ): Promise<DeviceDocument[]> {
-  const byShard = new Map<Shard, DeviceStatus[]>();
-  for (const status of devices) {
-    const shard = shards.of(status.device);
-    const group = byShard.get(shard);
-    if (group) group.push(status);
-    else byShard.set(shard, [status]);
-  }
+  const byShard = groupBy(devices, ({ device }) => shards.of(device));
   const connected = new Set<DeviceStatus>();
   await Promise.all(
     [...byShard].map(async ([shard, group]) => {

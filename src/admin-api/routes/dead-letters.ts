@@ -6,6 +6,7 @@ import type {
   ReplayedLetterDocument,
 } from '../../contract/dead-letter.ts';
 import { ApiError, isUnavailable } from '../../core/errors.ts';
+import { groupBy } from '../../core/groups.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf, fleetIdOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
@@ -138,17 +139,11 @@ async function inOrderOfDevice<T>(
   letters: readonly Letter[],
   act: (letter: Letter) => Promise<T>,
 ): Promise<T[]> {
-  const byDevice = new Map<DeviceKey, number[]>();
-  for (const [index, { device }] of letters.entries()) {
-    const own = byDevice.get(device);
-    if (own === undefined) byDevice.set(device, [index]);
-    else own.push(index);
-  }
   const results: T[] = [];
-  const waiting = [...byDevice.values()];
+  const waiting = [...groupBy(letters.entries(), ([, { device }]) => device).values()];
   const work = async (): Promise<void> => {
     for (let own = waiting.shift(); own !== undefined; own = waiting.shift()) {
-      for (const index of own) results[index] = await act(letters[index] as Letter);
+      for (const [index, letter] of own) results[index] = await act(letter);
     }
   };
   await Promise.all(Array.from({ length: concurrency }, work));

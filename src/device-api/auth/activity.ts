@@ -1,5 +1,6 @@
 import { SingleFlight } from '../../core/async.ts';
 import { isUnavailable } from '../../core/errors.ts';
+import { addToGroup } from '../../core/groups.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import { copyUuid, formatUuid } from '../../core/uuid.ts';
@@ -203,9 +204,7 @@ export class ActivityNotes {
     for (const [device, { lastSeenMs, address, fetches }] of notes) {
       const shard = this.#shards.of(device);
       const activity = { device, lastSeenMs, address, fetches: [...(fetches?.values() ?? [])] };
-      const waiting = byShard.get(shard);
-      if (waiting) waiting.push(activity);
-      else byShard.set(shard, [activity]);
+      addToGroup(byShard, shard, activity);
     }
     for (const [shard, activity] of byShard) {
       // In key order, neighbouring devices share a page, which is then written once.

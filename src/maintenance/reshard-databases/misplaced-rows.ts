@@ -1,4 +1,5 @@
 import { OperatorError } from '../../core/errors.ts';
+import { addToGroup } from '../../core/groups.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyLength, fleetIdOf } from '../../core/identity.ts';
 import type { Database, Row } from '../../storage/postgres/connection/database.ts';
 import type { DatabaseTable } from '../../storage/postgres/schema/table.ts';
@@ -93,10 +94,7 @@ async function* misplacedIn(
     const misplaced = new Map<number, Row[]>();
     for (const row of found) {
       const shard = elsewhere(deviceOf(row));
-      if (shard === undefined) continue;
-      const group = misplaced.get(shard);
-      if (group === undefined) misplaced.set(shard, [row]);
-      else group.push(row);
+      if (shard !== undefined) addToGroup(misplaced, shard, row);
     }
     yield { passed: found.length, misplaced, last: reached };
   }

@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
+import { addToGroup } from '../../../core/groups.ts';
 import {
   doubtBit,
   type SettlementVerb,
@@ -116,9 +117,7 @@ export function readSettlements(folder: string, processes: number): Map<number, 
         isDoubtful: bytes.readUInt8(at + 5) === 1,
         mailId: bytes.toString('hex', at + 8, at + 24),
       };
-      const own = settlements.get(device);
-      if (own === undefined) settlements.set(device, [settled]);
-      else own.push(settled);
+      addToGroup(settlements, device, settled);
     }
   }
   return settlements;

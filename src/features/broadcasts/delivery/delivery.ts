@@ -1,5 +1,6 @@
 import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
+import { groupBy } from '../../../core/groups.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../core/identity.ts';
 import { RateLimiter } from '../../../core/rate-limiter.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
@@ -85,14 +86,8 @@ export class BroadcastDelivery {
     shouldContinue: () => boolean,
   ): Promise<Delivered> {
     const delivered: Delivered = { queued: 0, refused: [], isWhole: true };
-    const groups = new Map<Shard, DeviceKey[]>();
-    for (const deviceId of deviceIds) {
-      const device = deviceKeyOf(fleetId, deviceId);
-      const shard = this.#options.shards.of(device);
-      const group = groups.get(shard);
-      if (group === undefined) groups.set(shard, [device]);
-      else group.push(device);
-    }
+    const keys = deviceIds.map((deviceId) => deviceKeyOf(fleetId, deviceId));
+    const groups = groupBy(keys, (device) => this.#options.shards.of(device));
     const mail = this.#mailOf(fleetId, job);
     await Promise.all(
       [...groups].map(async ([shard, devices]) => {

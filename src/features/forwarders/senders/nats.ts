@@ -8,6 +8,7 @@ import {
   NatsConnectionImpl,
   setTransportFactory,
 } from '@nats-io/transport-node';
+import { groupBy } from '../../../core/groups.ts';
 import { deviceIdOf } from '../../../core/identity.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
@@ -194,13 +195,7 @@ export class NatsSender implements Sender {
 
 /** Groups the indexes of records by device, in order. */
 function byDevice(records: readonly StoredRecord[]): number[][] {
-  const devices = new Map<string, number[]>();
-  for (const [index, { device }] of records.entries()) {
-    const indexes = devices.get(device);
-    if (indexes === undefined) devices.set(device, [index]);
-    else indexes.push(index);
-  }
-  return [...devices.values()];
+  return [...groupBy(records.keys(), (index) => records[index]?.device).values()];
 }
 
 function authenticationOf(

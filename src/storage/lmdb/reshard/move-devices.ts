@@ -1,3 +1,4 @@
+import { addToGroup } from '../../../core/groups.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import { uuidBytesLength } from '../../../core/uuid.ts';
 import type { Environment } from '../environment/environment.ts';
@@ -134,10 +135,7 @@ function* groupKeys<P>(
         device = owner;
         target = targetOf(owner);
       }
-      if (target === undefined) continue;
-      const group = groups.get(target);
-      if (group === undefined) groups.set(target, [key]);
-      else group.push(key);
+      if (target !== undefined) addToGroup(groups, target, key);
     }
     if (passed === 0) return;
     yield { passed, groups };

@@ -1,3 +1,4 @@
+import { groupBy } from '../../../core/groups.ts';
 import {
   fingerprintOf,
   type LogRetention,
@@ -198,9 +199,8 @@ export class RecordTrimmer {
     for (const [fleetId, { ttlSeconds }] of retention.fleets) {
       if (ttlSeconds !== undefined) own.set(fleetId, groupOf(ttlSeconds));
     }
-    const groups = new Map<number, string[]>();
-    for (const [fleetId, life] of own) groups.set(life, [...(groups.get(life) ?? []), fleetId]);
-    for (const [life, fleetIds] of groups) {
+    for (const [life, fleets] of groupBy(own, ([, life]) => life)) {
+      const fleetIds = fleets.map(([fleetId]) => fleetId);
       await this.#cutLife(rules, `${life}`, nowMs - life * 1_000 * (1 + lateness), {
         fleetIds,
         isOthers: false,
