@@ -105,16 +105,22 @@ function openOwner(
   collect: () => void,
 ): ShardOwner {
   const { counters, index, logBytesByDisk } = start;
-  const own = environments[index];
-  if (own === undefined) throw new Error('a worker owns the shard of its number');
-  const versions = versionsOf(counters, index);
-  const depth = counterCellOf(counters.depths, index);
-  const others = environments.filter((environment) => environment !== own);
-  const retention = {
-    retention: retentionOf(fleets, environments.length, config, logBytesByDisk),
-    bytesElsewhere: () => sumOfBytes(others.map(logBytesOf)),
-  };
-  return new ShardOwner(own, versions, depth, { ...config, hold }, retention, metrics, log, collect);
+  const environment = environments[index];
+  if (environment === undefined) throw new Error('a worker owns the shard of its number');
+  const others = environments.filter((other) => other !== environment);
+  return new ShardOwner({
+    environment,
+    versions: versionsOf(counters, index),
+    depth: counterCellOf(counters.depths, index),
+    config: { ...config, hold },
+    retention: {
+      retention: retentionOf(fleets, environments.length, config, logBytesByDisk),
+      bytesElsewhere: () => sumOfBytes(others.map(logBytesOf)),
+    },
+    metrics,
+    log,
+    collect,
+  });
 }
 
 /** Bytes of limited fleets' records, as the owner last counted them. */

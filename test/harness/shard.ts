@@ -34,14 +34,13 @@ export function openShard(
   };
   const counters = allocateCounters(1);
   const environment = openShardEnvironment(folder, 0, 1, config, counters);
-  const versions = versionsOf(counters, 0);
   let droppedLetters = 0;
-  const owner = new ShardOwner(
+  const owner = new ShardOwner({
     environment,
-    versions,
-    counterCellOf(counters.depths, 0),
+    versions: versionsOf(counters, 0),
+    depth: counterCellOf(counters.depths, 0),
     config,
-    {
+    retention: {
       retention: () => ({
         ttlSeconds: config.settings.current.logRetentionSeconds,
         bytesMax: 0,
@@ -49,7 +48,7 @@ export function openShard(
       }),
       bytesElsewhere: () => new Map(),
     },
-    {
+    metrics: {
       committed: () => {},
       failed: () => {},
       refused: () => {},
@@ -59,8 +58,8 @@ export function openShard(
       },
     },
     log,
-    () => {},
-  );
+    collect: () => {},
+  });
   const [shard, elsewhere] = [0, 1].flatMap(
     () => new LmdbShards([environment], [owner], config, counters).all,
   );

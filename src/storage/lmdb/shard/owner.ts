@@ -19,13 +19,26 @@ import { StreamRegistry } from './stream-registry.ts';
 import type { Write, WriteAnswer } from './write.ts';
 import type { ShardWriter } from './write-queue.ts';
 
-export interface OwnerOptions extends StateOptions {
+export interface OwnerConfig extends StateOptions {
   streamsPerDeviceMax: number;
   commitDelayMilliseconds: number;
   /** Interval between checks for due mail and secrets. */
   sweepMilliseconds?: number;
   /** While it holds, delayed mail stays delayed. Absent: nothing does. */
   hold?: Hold;
+}
+
+export interface OwnerOptions {
+  environment: Environment;
+  versions: DeviceVersions;
+  /** Writes that wait, shared with those who send them. */
+  depth: Int32Array<SharedArrayBuffer>;
+  config: OwnerConfig;
+  retention: RetentionSource;
+  metrics: OwnerMetrics;
+  log: Log;
+  /** Collects, by `write`, what other threads have queued for this shard. */
+  collect(): void;
 }
 
 export type OwnerMetrics = CommitMetrics & LetterMetrics & { deviceConnected?(change: 1 | -1): void };
@@ -62,28 +75,19 @@ export class ShardOwner implements ShardWriter {
   #isExcessReported = false;
   #isClosing = false;
 
-  constructor(
-    environment: Environment,
-    versions: DeviceVersions,
-    depth: Int32Array<SharedArrayBuffer>,
-    options: OwnerOptions,
-    retention: RetentionSource,
-    metrics: OwnerMetrics,
-    log: Log,
-    /** Collects, by `write`, what other threads have queued for this shard. */
-    collect: () => void,
-  ) {
+  constructor({ config, retention, ...shared }: OwnerOptions) {
+    const { environment, depth, metrics, log } = shared;
     this.#environment = environment;
-    this.#hold = options.hold ?? new Hold();
+    this.#hold = config.hold ?? new Hold();
     this.#depth = depth;
     this.#log = log;
     this.#metrics = metrics;
-    this.#streams = new StreamRegistry(options.streamsPerDeviceMax, (change) =>
+    this.#streams = new StreamRegistry(config.streamsPerDeviceMax, (change) =>
       metrics.deviceConnected?.(change),
     );
     const tables = openTables(environment);
     this.#tables = tables;
-    this.#state = new ShardState(tables, options);
+    this.#state = new ShardState(tables, config);
     this.#trimmer = new LogTrimmer({
       log: tables.log,
       times: tables.times,
@@ -96,14 +100,9 @@ export class ShardOwner implements ShardWriter {
       },
     });
     this.#commits = new GroupCommit({
-      environment,
+      ...shared,
       state: this.#state,
-      versions,
-      depth,
-      metrics,
-      log,
-      commitDelayMilliseconds: options.commitDelayMilliseconds,
-      collect,
+      commitDelayMilliseconds: config.commitDelayMilliseconds,
       onEffects: (effects) => {
         this.#streams.deliver(effects);
         if (effects.droppedLetters > 0) this.#noteDropped(effects.droppedLetters);
@@ -112,7 +111,7 @@ export class ShardOwner implements ShardWriter {
     this.#sweeper = setInterval(() => {
       if (this.#sweeps % sweepsPerFullSweep === 0) void this.#trimming.run();
       void this.#sweeping.run();
-    }, options.sweepMilliseconds ?? defaultSweepMilliseconds);
+    }, config.sweepMilliseconds ?? defaultSweepMilliseconds);
   }
 
   write(write: Write, completion: Completion<WriteAnswer>): void {
