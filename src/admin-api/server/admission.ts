@@ -3,7 +3,7 @@ import type { FastifyRequest, RouteOptions } from 'fastify';
 import { EventLoopBudget } from '../../core/async.ts';
 import { unavailable } from '../../core/errors.ts';
 import { type Party, PartyShare } from '../../core/fair-share.ts';
-import { newRequestId } from '../../core/request-id.ts';
+import { newRequestId } from '../../core/telemetry/request-id.ts';
 import { type Bearers, partyOf } from '../auth/authorization.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { AdminApp } from '../request/admin-app.ts';

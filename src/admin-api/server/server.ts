@@ -9,9 +9,9 @@ import Fastify, {
 } from 'fastify';
 import type { Settings } from '../../core/config/settings.ts';
 import { ApiError } from '../../core/errors.ts';
-import { newRequestId } from '../../core/request-id.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { NotReady } from '../../core/telemetry/readiness.ts';
+import { newRequestId } from '../../core/telemetry/request-id.ts';
 import type { SpanBuffer } from '../../core/telemetry/trace.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
 import { auditChanges, prepareAudit } from '../auth/audit-hook.ts';

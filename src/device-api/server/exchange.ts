@@ -1,8 +1,8 @@
 import { clientAddressOf } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
-import { newRequestId } from '../../core/request-id.ts';
 import type { Log } from '../../core/telemetry/log.ts';
+import { newRequestId } from '../../core/telemetry/request-id.ts';
 import type { RequestTrace } from '../../core/telemetry/trace.ts';
 import type { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import type { BodyReader } from '../body/body.ts';

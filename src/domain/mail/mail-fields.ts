@@ -60,9 +60,9 @@ export const mailboxFields = {
   /** Mail settled last (settled-mails.ts). */
   settled: field.bytes,
 };
-export type Mailbox = RecordOf<typeof mailboxFields>;
+export type MailboxRecord = RecordOf<typeof mailboxFields>;
 
-export function emptyMailbox(): Mailbox {
+export function emptyMailbox(): MailboxRecord {
   return { size: 0, head: 1, tail: 1, waitingSinceMs: undefined, settled: Buffer.alloc(0) };
 }
 

@@ -1,6 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { uuidBytesLength } from '../../../core/uuid.ts';
-import type { Mailbox } from '../../../domain/mail/mail-fields.ts';
+import type { MailboxRecord } from '../../../domain/mail/mail-fields.ts';
 import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
 import { keyOfDeviceMail, keyOfMail, readSequence } from '../layout/keys.ts';
 import { checkMail } from '../layout/mail-record.ts';
@@ -25,7 +25,7 @@ export function readMail(tables: MailTables, device: DeviceKey, sequence: number
 export function findMail(
   tables: MailTables,
   device: DeviceKey,
-  record: Pick<Mailbox, 'size' | 'head' | 'tail'>,
+  record: Pick<MailboxRecord, 'size' | 'head' | 'tail'>,
   mailId: Uint8Array,
 ): FoundMail | undefined {
   if (record.size === 0) return undefined;

@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import { emptyMailbox, type Mailbox, sequenceMax } from '../../../domain/mail/mail-fields.ts';
+import { emptyMailbox, type MailboxRecord, sequenceMax } from '../../../domain/mail/mail-fields.ts';
 import { hasSequence } from '../../../domain/mail/mail-sequence.ts';
 import {
   keyOfDevice,
@@ -16,7 +16,7 @@ import { type FoundMail, findMail } from './find-mail.ts';
 import { changeWaiting } from './waiting-index.ts';
 
 /** A mailbox as it is being changed. */
-export interface LoadedMailbox extends Mailbox {
+export interface LoadedMailbox extends MailboxRecord {
   /** The time under which the index of waiting mailboxes has it. */
   indexedSinceMs: number | undefined;
 }
@@ -56,12 +56,12 @@ export class MailQueue {
     changeWaiting(this.#tables.waiting, device, indexedSinceMs, undefined);
   }
 
-  find(device: DeviceKey, record: Mailbox, mailId: Uint8Array): FoundMail | undefined {
+  find(device: DeviceKey, record: MailboxRecord, mailId: Uint8Array): FoundMail | undefined {
     return findMail(this.#tables, device, record, mailId);
   }
 
   /** Appends a new mail. */
-  add(device: DeviceKey, record: Mailbox, mail: Buffer, mailId: Buffer, lifeMs: number): void {
+  add(device: DeviceKey, record: MailboxRecord, mail: Buffer, mailId: Buffer, lifeMs: number): void {
     this.#tables.expiry.putSync(keyOfExpiry(readExpiresAtMs(mail), device, mailId), nothing);
     if (record.size === 0) record.waitingSinceMs = lifeMs;
     const sequence = this.#append(device, record, mail);
@@ -77,7 +77,7 @@ export class MailQueue {
   /** Moves a changed mail to the tail. */
   moveToTail(
     device: DeviceKey,
-    record: Mailbox,
+    record: MailboxRecord,
     { sequence }: FoundMail,
     mail: Buffer,
     mailId: Uint8Array,
@@ -90,7 +90,7 @@ export class MailQueue {
 
   remove(
     device: DeviceKey,
-    record: Mailbox,
+    record: MailboxRecord,
     { sequence, bytes }: FoundMail,
     mailId: Uint8Array,
     lifeMs: number,
@@ -108,12 +108,12 @@ export class MailQueue {
   }
 
   /** The next mail becomes the head, and begins to wait. */
-  #advance(device: DeviceKey, record: Mailbox, lifeMs: number): void {
+  #advance(device: DeviceKey, record: MailboxRecord, lifeMs: number): void {
     record.head = this.#following(device, record.head);
     record.waitingSinceMs = lifeMs;
   }
 
-  #append(device: DeviceKey, record: Mailbox, mail: Buffer): number {
+  #append(device: DeviceKey, record: MailboxRecord, mail: Buffer): number {
     const sequence = record.tail;
     this.#tables.mail.putSync(keyOfMail(device, sequence), mail);
     if (record.size === 0) record.head = sequence;

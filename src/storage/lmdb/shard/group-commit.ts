@@ -1,6 +1,6 @@
 import { ApiError, diskFull, unavailable } from '../../../core/errors.ts';
-import { newRequestId } from '../../../core/request-id.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
+import { newRequestId } from '../../../core/telemetry/request-id.ts';
 import type { CommitMetrics, CommitRefusal } from '../../../core/telemetry/worker-metrics.ts';
 import type { Completion, Effects } from '../../../domain/write.ts';
 import { StoreError } from '../../tables/store-error.ts';

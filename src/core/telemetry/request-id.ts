@@ -1,4 +1,4 @@
-import { formatUuid, generateUuid } from './uuid.ts';
+import { formatUuid, generateUuid } from '../uuid.ts';
 
 /** A request id from a proxy or client in front. */
 const upstreamPattern = /^[A-Za-z0-9._-]{1,64}$/;
