@@ -67,15 +67,13 @@ export function verifyMail(
     const { size, head, tail, waitingSinceMs } = decodeMailbox(value);
     if (size !== count.size) return `its size is ${size}, and it has ${count.size} mails`;
     if (size > 0 && head !== count.head) return `its head is ${head}, and its first mail is ${count.head}`;
-    if (size > 0 !== (waitingSinceMs !== undefined))
+    if (size > 0 === (waitingSinceMs === undefined))
       return 'since when its head waits does not agree with its size';
-    const isIndexed = (sinceMs: number): boolean =>
-      tables.get('waiting')?.get(keyOfWaiting(device as DeviceKey, sinceMs)) !== undefined;
-    if (waitingSinceMs !== undefined && !isIndexed(waitingSinceMs))
+    const entry = waitingSinceMs && keyOfWaiting(device as DeviceKey, waitingSinceMs);
+    if (entry && tables.get('waiting')?.get(entry) === undefined)
       return 'since when its head waits is not in the index';
-    return tail > count.last && head <= tail
-      ? undefined
-      : `its tail is ${tail}, and its last mail ${count.last}`;
+    if (tail > count.last && head <= tail) return undefined;
+    return `its tail is ${tail}, and its last mail ${count.last}`;
   });
   for (const device of counted.keys()) {
     findings.add(
