@@ -5,7 +5,7 @@ import { availableParallelism, cpus, release, tmpdir, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 // So that it is loaded, which says which of the packages fits this machine.
 import '../src/device-api/uws/uws.ts';
-import { installedProgram } from '../test/harness/postgres-program.ts';
+import { installedProgram } from '../test/harness/postgres/postgres-program.ts';
 
 const require = createRequire(import.meta.url);
 /** The version of an installed package. */

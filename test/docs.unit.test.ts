@@ -1,3 +1,5 @@
+/** Documents against the code: links, commands, keys, limits, tables. */
+
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Command, CommanderError } from 'commander';

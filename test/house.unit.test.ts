@@ -1,7 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+/** The structure of `src` and of the tests: what can be counted. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import ts from 'typescript';
 import { expect, it } from 'vitest';
+import { projects } from './vitest.config.ts';
 
 const source = new URL('../src', import.meta.url).pathname;
 const names = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) =>
@@ -270,4 +273,27 @@ it('a name is exported once', () => {
   }
   const twice = [...exporters].filter(([, files]) => files.size > 1).map(([one, files]) => [one, ...files]);
   expect(twice).toEqual([]);
+});
+
+const testFolder = new URL('.', import.meta.url).pathname;
+const tests = readdirSync(testFolder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.test.ts'),
+);
+
+it('a test has the path of its subject, or its first line says what it is of', () => {
+  const silent = tests.filter((name) => {
+    const subject = join(source, dirname(name), basename(name).replace(/\..*/, ''));
+    if (['', '.ts', '.tsx'].some((ending) => existsSync(subject + ending))) return false;
+    return !readFileSync(join(testFolder, name), 'utf8').startsWith('/**');
+  });
+  expect(silent).toEqual([]);
+});
+
+it('a test has a suffix that some project runs', () => {
+  const known = projects.flatMap(({ include = [] }) => include);
+  const forgotten = tests.filter((name) => {
+    const suffix = basename(name).replace(/^[^.]+/, '');
+    return !known.some((pattern) => pattern.endsWith(`)${suffix}`));
+  });
+  expect(forgotten).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
 import { pathTo } from '../../src/contract/routes/path.ts';
-import { browserFile } from '../../test/harness/browser.ts';
+import { browserFile } from '../../test/console/browser.ts';
 import { fleetId } from '../servers/devices.ts';
 import type { Fleetpost } from '../servers/fleetpost.ts';
 

@@ -4,7 +4,7 @@ import type { Shard } from '../../src/domain/shard.ts';
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
 import { openPostgresShard } from '../../src/storage/postgres/writes/open-shard.ts';
-import { configWith } from '../../test/harness/config.ts';
+import { configWith } from '../../test/harness/server/config.ts';
 import { sampleDevice } from '../micro/samples.ts';
 import { openTemporaryShard } from '../micro/temporary-shard.ts';
 import { type LoopOptions, loop } from './loops.ts';

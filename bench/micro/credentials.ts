@@ -4,7 +4,7 @@ import { DeviceCache } from '../../src/device-api/auth/cached-device.ts';
 import { allocateLockouts, Lockouts } from '../../src/device-api/auth/lockouts.ts';
 import type { HttpContext } from '../../src/device-api/server/context.ts';
 import { RequestHeaders } from '../../src/device-api/server/request-headers.ts';
-import { configWith } from '../../test/harness/config.ts';
+import { configWith } from '../../test/harness/server/config.ts';
 import { fleetId } from '../servers/devices.ts';
 import { type Group, type Microbench, repeated } from './microbench.ts';
 import { requestWith } from './request.ts';

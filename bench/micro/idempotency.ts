@@ -1,7 +1,7 @@
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
 import { parseIdempotencyKey, requestDigest } from '../../src/domain/idempotency-key.ts';
 import { IdempotencyKeys } from '../../src/storage/tables/idempotency-keys.ts';
-import { configWith } from '../../test/harness/config.ts';
+import { configWith } from '../../test/harness/server/config.ts';
 import { type Group, repeated } from './microbench.ts';
 import { cycled, payload } from './samples.ts';
 import { openTemporaryShard } from './temporary-shard.ts';

@@ -2,7 +2,7 @@ import { createLog } from '../../src/core/telemetry/log.ts';
 import type { Shard } from '../../src/domain/shard.ts';
 import type { Environment } from '../../src/storage/lmdb/environment/environment.ts';
 import { defaultSweepMilliseconds } from '../../src/storage/lmdb/shard/owner.ts';
-import { openShard } from '../../test/harness/shard.ts';
+import { openShard } from '../../test/harness/storage/shard.ts';
 import { removeFolder, temporaryFolder } from '../servers/temporary-folder.ts';
 import { type SampleDevice, sampleDevice } from './samples.ts';
 

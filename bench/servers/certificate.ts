@@ -1,6 +1,6 @@
 import type { TlsFiles } from '../../src/core/config/tls.ts';
 import { findCertificate } from '../../src/server/certificates/certificate.ts';
-import { configWith } from '../../test/harness/config.ts';
+import { configWith } from '../../test/harness/server/config.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 let made: Promise<TlsFiles> | undefined;

@@ -1,4 +1,4 @@
-import { descendants, statOf } from '../../test/harness/process-tree.ts';
+import { descendants, statOf } from '../../test/harness/machine/process-tree.ts';
 
 /** Length of a tick of /proc/PID/stat: USER_HZ, which Linux fixes at 100 on every common architecture. */
 const tickMicroseconds = 10_000;

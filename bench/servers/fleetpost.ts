@@ -3,7 +3,7 @@ import type { RecordableHistogram } from 'node:perf_hooks';
 import { AdminClient } from '../../src/cli/admin-client.ts';
 import { pathTo } from '../../src/contract/routes/path.ts';
 import type { Config } from '../../src/server/configuration/config.ts';
-import { TestServer } from '../../test/harness/server.ts';
+import { TestServer } from '../../test/harness/server/server.ts';
 import { certificate } from './certificate.ts';
 import { fleetId } from './devices.ts';
 import { enqueue, type Mail } from './mail-queue.ts';

@@ -6,7 +6,7 @@ import { openTables } from '../../src/storage/lmdb/layout/tables.ts';
 import { ShardState } from '../../src/storage/lmdb/shard/state.ts';
 import { openShardEnvironment } from '../../src/threads/lmdb-shards.ts';
 import { allocateCounters } from '../../src/threads/shared-counters.ts';
-import { configWith } from '../../test/harness/config.ts';
+import { configWith } from '../../test/harness/server/config.ts';
 import type { Credentials } from './subject.ts';
 
 const mailsPerTransaction = 20_000;

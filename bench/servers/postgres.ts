@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { Postgres } from '../../test/harness/postgres.ts';
-import { installedProgram } from '../../test/harness/postgres-program.ts';
+import { Postgres } from '../../test/harness/postgres/postgres.ts';
+import { installedProgram } from '../../test/harness/postgres/postgres-program.ts';
 
 /** Promise of an answer that waits for a commit there: fsync and synchronous_commit are on. */
 export const synchronousCommit = 'synchronous commit';

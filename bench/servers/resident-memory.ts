@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { InspectorSession } from '../../test/harness/inspector-session.ts';
+import { InspectorSession } from '../../test/harness/server/inspector-session.ts';
 import type { Fleetpost } from './fleetpost.ts';
 
 /** V8 lets go of code that was not used for some collections, and of pages a moment after each. */

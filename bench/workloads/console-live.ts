@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { launchBrowser } from '../../test/harness/browser.ts';
+import { launchBrowser } from '../../test/console/browser.ts';
 import type { Benchmark, BenchmarkOptions } from '../benchmark.ts';
 import { ConsoleTab, missingBrowser } from '../console/tab.ts';
 import { TabMemory } from '../console/tab-memory.ts';

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
-import { launchBrowser } from '../../test/harness/browser.ts';
+import { launchBrowser } from '../../test/console/browser.ts';
 import type { Benchmark, BenchmarkOptions, Size } from '../benchmark.ts';
 import { nowDrawn, searchTasks, stuckTasks, type Task } from '../console/search-tasks.ts';
 import { ConsoleTab, type Drawing, type FirstDrawing, missingBrowser } from '../console/tab.ts';

@@ -1,4 +1,4 @@
-import type { Postgres } from '../../test/harness/postgres.ts';
+import type { Postgres } from '../../test/harness/postgres/postgres.ts';
 import type { Benchmark } from '../benchmark.ts';
 import type { OperationName } from '../engines/loops.ts';
 import { EngineNode } from '../engines/node.ts';

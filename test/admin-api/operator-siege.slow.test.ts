@@ -1,3 +1,5 @@
+/** Trial of the admin API by tokens that ask for more than it can do. */
+
 import { expect, it } from 'vitest';
 import { operatorSiege } from '../siege/operator-siege.ts';
 import { tokenAttacks } from '../siege/token-attacks.ts';

@@ -1,3 +1,5 @@
+/** The benchmarks that documents have a command for. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,3 +1,5 @@
+/** Load that benchmarks put on nodes, in `bench/load`. */
+
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -9,7 +11,7 @@ import { onEveryNode } from '../../bench/load/every-node.ts';
 import { closedLoopByNode } from '../../bench/load/open-loop.ts';
 import { requestText, writeRequests } from '../../bench/load/requests.ts';
 import type { RunningServer } from '../../bench/servers/subject.ts';
-import { makeCertificate } from '../harness/certificate.ts';
+import { makeCertificate } from '../harness/server/certificate.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
 const certFile = join(folder, 'cert.pem');

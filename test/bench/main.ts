@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { benchmarks } from '../../bench/benchmarks.ts';
 import { removeFolder, temporaryFolder } from '../../bench/servers/temporary-folder.ts';
-import { killTree } from '../harness/process-tree.ts';
+import { killTree } from '../harness/machine/process-tree.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 
 /**

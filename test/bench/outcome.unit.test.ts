@@ -1,3 +1,5 @@
+/** Verdicts of `npm run test:bench`, in `outcome.ts`. */
+
 import { expect, it } from 'vitest';
 import type { Report, Skipped } from '../../bench/result.ts';
 import { outcomeOf } from './outcome.ts';

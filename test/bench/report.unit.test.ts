@@ -1,3 +1,5 @@
+/** Reports of benchmarks, in `bench/report`. */
+
 import { parse } from 'csv-parse/sync';
 import { expect, it } from 'vitest';
 import { reportText, resultsCsv } from '../../bench/report/write.ts';

@@ -1,9 +1,9 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
-import { fleetpost, fleetpostJson } from '../harness/command.ts';
-import { TestDevice } from '../harness/device.ts';
-import { TestServer, temporaryFolder } from '../harness/server.ts';
+import { TestDevice } from '../harness/devices/device.ts';
+import { fleetpost, fleetpostJson } from '../harness/server/command.ts';
+import { TestServer, temporaryFolder } from '../harness/server/server.ts';
 
 let server: TestServer;
 const folder = temporaryFolder();

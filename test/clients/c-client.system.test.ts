@@ -1,11 +1,13 @@
+/** The C client: its sanitizers, its requests, and the size of its ports. */
+
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { createFleet } from '../harness/device.ts';
-import { TestServer, temporaryFolder } from '../harness/server.ts';
-import { until } from '../harness/vitals.ts';
+import { createFleet } from '../harness/devices/device.ts';
+import { TestServer, temporaryFolder } from '../harness/server/server.ts';
+import { until } from '../harness/server/vitals.ts';
 import { buildWithC } from './c-client.ts';
 import { ClientProcess, clients } from './client-process.ts';
 

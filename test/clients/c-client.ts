@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from '../harness/server.ts';
+import { temporaryFolder } from '../harness/server/server.ts';
 
 const client = fileURLToPath(new URL('../../clients/c', import.meta.url));
 const libraries = {

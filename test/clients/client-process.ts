@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { until } from '../harness/vitals.ts';
+import { until } from '../harness/server/vitals.ts';
 import { cDriver } from './c-client.ts';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));

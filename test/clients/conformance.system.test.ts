@@ -1,10 +1,12 @@
+/** The suite that each client of `clients` must pass, through a hostile network and `kill -9`. */
+
 import { createHash, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
-import { FakedClock } from '../harness/faketime.ts';
-import { TestServer, temporaryFolder } from '../harness/server.ts';
-import { pause, until } from '../harness/vitals.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../harness/devices/device.ts';
+import { FakedClock } from '../harness/machine/faked-clock.ts';
+import { TestServer, temporaryFolder } from '../harness/server/server.ts';
+import { pause, until } from '../harness/server/vitals.ts';
 import { ClientProcess, clients } from './client-process.ts';
 import { HostileRelay, type Weather } from './hostile-relay.ts';
 

@@ -1,8 +1,10 @@
+/** Backoff of many clients that lose one server at the same moment. */
+
 import { expect, it } from 'vitest';
 import { DeviceClient } from '../../src/device/client/device-client.ts';
-import { createFleet } from '../harness/device.ts';
-import { TestServer, temporaryFolder } from '../harness/server.ts';
-import { openStreams, pause, until } from '../harness/vitals.ts';
+import { createFleet } from '../harness/devices/device.ts';
+import { TestServer, temporaryFolder } from '../harness/server/server.ts';
+import { openStreams, pause, until } from '../harness/server/vitals.ts';
 import { HostileRelay } from './hostile-relay.ts';
 
 /** So few that connecting them all takes well under a second, and what lies between their moments is what they waited. */

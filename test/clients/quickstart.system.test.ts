@@ -1,11 +1,13 @@
+/** Programs of `clients/quickstart`, run against a server. */
+
 import { spawn } from 'node:child_process';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { anyObject, createFleet, type TestFleet } from '../harness/device.ts';
-import { TestServer, temporaryFolder } from '../harness/server.ts';
-import { until } from '../harness/vitals.ts';
+import { anyObject, createFleet, type TestFleet } from '../harness/devices/device.ts';
+import { TestServer, temporaryFolder } from '../harness/server/server.ts';
+import { until } from '../harness/server/vitals.ts';
 
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 let server: TestServer;

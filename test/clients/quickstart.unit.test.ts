@@ -1,3 +1,5 @@
+/** Programs of `clients/quickstart`, as documents have them. */
+
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 

@@ -1,11 +1,13 @@
+/** Screens of operators in a browser: accessibility, sizes, colours, and what a fleet without data shows. */
+
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ConsolePage, launchBrowser } from '../harness/browser.ts';
-import { fleetpostProcess } from '../harness/command.ts';
-import { createDeskFleet, type DeskFleet, deskConfig } from '../harness/desk-fleet.ts';
-import { createFleet } from '../harness/device.ts';
-import { checkScreen } from '../harness/screen-check.ts';
-import { engine, TestServer } from '../harness/server.ts';
+import { createFleet } from '../harness/devices/device.ts';
+import { fleetpostProcess } from '../harness/server/command.ts';
+import { engine, TestServer } from '../harness/server/server.ts';
+import { ConsolePage, launchBrowser } from './browser.ts';
+import { createDeskFleet, type DeskFleet, deskConfig } from './desk-fleet.ts';
+import { checkScreen } from './screen-check.ts';
 
 let server: TestServer;
 let browser: Browser;

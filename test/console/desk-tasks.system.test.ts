@@ -1,15 +1,17 @@
+/** Tasks of operators in a browser: broadcasts, access, limits, forwarders, consumers. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { AttentionDocument } from '../../src/contract/monitoring/attention.ts';
 import { freePort } from '../../src/device/simulator/run/free-port.ts';
-import { ConsolePage, launchBrowser } from '../harness/browser.ts';
-import { hostilePayloads, hostileTexts } from '../harness/console-fleet.ts';
-import { createDeskFleet, type DeskFleet, deskConfig } from '../harness/desk-fleet.ts';
-import { engine, TestServer } from '../harness/server.ts';
-import { temporaryFolder } from '../harness/temporary-folder.ts';
-import { until } from '../harness/vitals.ts';
+import { temporaryFolder } from '../harness/machine/temporary-folder.ts';
+import { engine, TestServer } from '../harness/server/server.ts';
+import { until } from '../harness/server/vitals.ts';
+import { ConsolePage, launchBrowser } from './browser.ts';
+import { hostilePayloads, hostileTexts } from './console-fleet.ts';
+import { createDeskFleet, type DeskFleet, deskConfig } from './desk-fleet.ts';
 
 const data = temporaryFolder();
 let config: Parameters<typeof TestServer.start>[0];

@@ -1,3 +1,5 @@
+/** Size of the console's first page, as it is built. */
+
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';

@@ -2,11 +2,11 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ConsolePage, launchBrowser } from '../harness/browser.ts';
-import { type ConsoleFleet, createConsoleFleet, hostileTexts } from '../harness/console-fleet.ts';
-import { createFleet } from '../harness/device.ts';
-import { checkScreen as check } from '../harness/screen-check.ts';
-import { TestServer } from '../harness/server.ts';
+import { createFleet } from '../harness/devices/device.ts';
+import { TestServer } from '../harness/server/server.ts';
+import { ConsolePage, launchBrowser } from './browser.ts';
+import { type ConsoleFleet, createConsoleFleet, hostileTexts } from './console-fleet.ts';
+import { checkScreen as check } from './screen-check.ts';
 
 let server: TestServer;
 let browser: Browser;

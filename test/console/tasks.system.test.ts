@@ -1,11 +1,13 @@
+/** Tasks around devices in a browser: finding, sending, replaying, tagging. */
+
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freePort } from '../../src/device/simulator/run/free-port.ts';
-import { ConsolePage, launchBrowser } from '../harness/browser.ts';
-import { type ConsoleFleet, createConsoleFleet } from '../harness/console-fleet.ts';
-import { createFleet } from '../harness/device.ts';
-import { TestServer } from '../harness/server.ts';
-import { temporaryFolder } from '../harness/temporary-folder.ts';
+import { createFleet } from '../harness/devices/device.ts';
+import { temporaryFolder } from '../harness/machine/temporary-folder.ts';
+import { TestServer } from '../harness/server/server.ts';
+import { ConsolePage, launchBrowser } from './browser.ts';
+import { type ConsoleFleet, createConsoleFleet } from './console-fleet.ts';
 
 const data = temporaryFolder();
 let config: Parameters<typeof TestServer.start>[0];

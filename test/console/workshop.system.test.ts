@@ -1,14 +1,16 @@
+/** Screens and tasks of developers in a browser: actions and schemas. */
+
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ActionDocument, ActionVersionDocument } from '../../src/contract/action.ts';
 import type { RunDocument } from '../../src/contract/action-run.ts';
-import { ConsolePage, launchBrowser } from '../harness/browser.ts';
-import { createConsoleActions } from '../harness/console-actions.ts';
-import { type ConsoleFleet, createConsoleFleet } from '../harness/console-fleet.ts';
-import { createFleet } from '../harness/device.ts';
-import { checkScreen } from '../harness/screen-check.ts';
-import { TestServer } from '../harness/server.ts';
-import { until } from '../harness/vitals.ts';
+import { createFleet } from '../harness/devices/device.ts';
+import { TestServer } from '../harness/server/server.ts';
+import { until } from '../harness/server/vitals.ts';
+import { ConsolePage, launchBrowser } from './browser.ts';
+import { createConsoleActions } from './console-actions.ts';
+import { type ConsoleFleet, createConsoleFleet } from './console-fleet.ts';
+import { checkScreen } from './screen-check.ts';
 
 let server: TestServer;
 let browser: Browser;

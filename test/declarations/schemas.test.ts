@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { SchemaCheckDocument } from '../../src/contract/schema.ts';
-import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/device.ts';
-import { evaluate, inspected } from '../harness/inspector.ts';
-import { TestServer, temporaryFolder } from '../harness/server.ts';
-import { until } from '../harness/vitals.ts';
+import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/devices/device.ts';
+import { evaluate, inspected } from '../harness/server/inspector.ts';
+import { TestServer, temporaryFolder } from '../harness/server/server.ts';
+import { until } from '../harness/server/vitals.ts';
 
 let server: TestServer;
 let fleet: TestFleet;

@@ -1,10 +1,10 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { configDefault } from '../../src/server/configuration/config.ts';
-import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/device.ts';
-import { closeStreams, EventStream } from '../harness/event-stream.ts';
-import { RawConnection, requestText } from '../harness/raw.ts';
-import { ask, expectError, valuesOf } from '../harness/routes.ts';
-import { shards, TestServer } from '../harness/server.ts';
+import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../harness/devices/device.ts';
+import { closeStreams, EventStream } from '../harness/devices/event-stream.ts';
+import { RawConnection, requestText } from '../harness/devices/raw.ts';
+import { ask, expectError, valuesOf } from '../harness/devices/routes.ts';
+import { shards, TestServer } from '../harness/server/server.ts';
 
 let server: TestServer;
 let fleet: TestFleet;

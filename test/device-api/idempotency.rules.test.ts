@@ -1,3 +1,5 @@
+/** Decision D18, section 8: idempotency keys. */
+
 import { randomBytes } from 'node:crypto';
 import { uuidv7 } from 'uuidv7';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -7,10 +9,10 @@ import {
   oneConnection,
   type TestDevice,
   type TestFleet,
-} from '../harness/device.ts';
-import { readRecords } from '../harness/log.ts';
-import { expectError } from '../harness/routes.ts';
-import { TestServer } from '../harness/server.ts';
+} from '../harness/devices/device.ts';
+import { expectError } from '../harness/devices/routes.ts';
+import { TestServer } from '../harness/server/server.ts';
+import { readRecords } from '../harness/storage/log.ts';
 
 const datapoint = '/v1/datapoint/reading';
 const message = '/v1/msg/note';

@@ -1,11 +1,13 @@
+/** Decisions D13 to D17, sections 3 to 5: fetching and settling mail. */
+
 import { uuidv7 } from 'uuidv7';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { settledMax } from '../../src/domain/mail/settled-mails.ts';
 import { configDefault } from '../../src/server/configuration/config.ts';
-import { createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
-import { RawConnection, requestText } from '../harness/raw.ts';
-import { expectError, valuesOf } from '../harness/routes.ts';
-import { TestServer } from '../harness/server.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../harness/devices/device.ts';
+import { RawConnection, requestText } from '../harness/devices/raw.ts';
+import { expectError, valuesOf } from '../harness/devices/routes.ts';
+import { TestServer } from '../harness/server/server.ts';
 
 let server: TestServer;
 let fleet: TestFleet;

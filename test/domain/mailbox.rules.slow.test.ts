@@ -1,9 +1,11 @@
+/** Decisions D13 to D18: any sequence of requests against the model in `model.ts`. */
+
 import fc from 'fast-check';
 import { uuidv7 } from 'uuidv7';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createFleet, oneConnection, type TestDevice } from '../harness/device.ts';
-import { readRecords } from '../harness/log.ts';
-import { TestServer, temporaryFolder } from '../harness/server.ts';
+import { createFleet, oneConnection, type TestDevice } from '../harness/devices/device.ts';
+import { TestServer, temporaryFolder } from '../harness/server/server.ts';
+import { readRecords } from '../harness/storage/log.ts';
 import { DeviceModel } from './model.ts';
 
 const mailsMax = 6;

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { uuidv7 } from 'uuidv7';
 import { clientHello, openTcp, openTls } from '../device-api/hostile/vanishing.ts';
-import { createFleet, type TestDevice } from '../harness/device.ts';
-import { readRecords } from '../harness/log.ts';
-import { requestText } from '../harness/raw.ts';
-import { TestServer } from '../harness/server.ts';
+import { createFleet, type TestDevice } from '../harness/devices/device.ts';
+import { requestText } from '../harness/devices/raw.ts';
+import { TestServer } from '../harness/server/server.ts';
 import {
   datapoint,
   datapointHead,
@@ -14,7 +13,8 @@ import {
   ownMebibytes,
   pause,
   until,
-} from '../harness/vitals.ts';
+} from '../harness/server/vitals.ts';
+import { readRecords } from '../harness/storage/log.ts';
 import { applyEdits, type Conversation, conversations, type Edit, piecesOf } from './mutations.ts';
 
 const burstSize = 24;

@@ -1,3 +1,5 @@
+/** `docs/reference`, as `packaging/reference` writes it from the code. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,14 +1,16 @@
+/** A held server across kills, and its release. */
+
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { auditEntries } from '../harness/audit.ts';
-import { Broadcasts, mailboxSizes } from '../harness/broadcast.ts';
-import { fleetpost, fleetpostJson } from '../harness/command.ts';
-import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
-import { Receiver } from '../harness/receiver.ts';
-import { engine, TestServer, temporaryFolder } from '../harness/server.ts';
-import { metric } from '../harness/vitals.ts';
+import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/devices/device.ts';
+import { auditEntries } from '../harness/features/audit.ts';
+import { Broadcasts, mailboxSizes } from '../harness/features/broadcast.ts';
+import { Receiver } from '../harness/features/receiver.ts';
+import { fleetpost, fleetpostJson } from '../harness/server/command.ts';
+import { engine, TestServer, temporaryFolder } from '../harness/server/server.ts';
+import { metric } from '../harness/server/vitals.ts';
 
 const patience = { timeout: 45_000, interval: 50 };
 const config = {

@@ -1,7 +1,9 @@
+/** A server that is started with `--paused`. */
+
 import { expect, it } from 'vitest';
-import { createFleet } from '../harness/device.ts';
-import { Receiver } from '../harness/receiver.ts';
-import { TestServer } from '../harness/server.ts';
+import { createFleet } from '../harness/devices/device.ts';
+import { Receiver } from '../harness/features/receiver.ts';
+import { TestServer } from '../harness/server/server.ts';
 
 const patience = { timeout: 30_000, interval: 50 };
 

@@ -7,10 +7,10 @@ import {
   configKeys,
   isReloadable,
 } from '../../src/server/configuration/config.ts';
-import { createFleet } from '../harness/device.ts';
-import { ask, expectError } from '../harness/routes.ts';
-import { shards, TestServer, temporaryFolder } from '../harness/server.ts';
-import { until } from '../harness/vitals.ts';
+import { createFleet } from '../harness/devices/device.ts';
+import { ask, expectError } from '../harness/devices/routes.ts';
+import { shards, TestServer, temporaryFolder } from '../harness/server/server.ts';
+import { until } from '../harness/server/vitals.ts';
 
 const file = join(temporaryFolder(), 'fleetpost.json');
 const put = (config: object): void => writeFileSync(file, JSON.stringify(config));

@@ -1,12 +1,14 @@
+/** Decision D3: secrets in the memory of a server. */
+
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createFleet, type TestDevice } from '../harness/device.ts';
-import { EventStream } from '../harness/event-stream.ts';
-import { evaluate, inspected } from '../harness/inspector.ts';
-import { RawConnection, requestText } from '../harness/raw.ts';
-import { shards, TestServer, temporaryFolder } from '../harness/server.ts';
-import { until } from '../harness/vitals.ts';
+import { createFleet, type TestDevice } from '../harness/devices/device.ts';
+import { EventStream } from '../harness/devices/event-stream.ts';
+import { RawConnection, requestText } from '../harness/devices/raw.ts';
+import { evaluate, inspected } from '../harness/server/inspector.ts';
+import { shards, TestServer, temporaryFolder } from '../harness/server/server.ts';
+import { until } from '../harness/server/vitals.ts';
 
 let server: TestServer;
 beforeAll(async () => {

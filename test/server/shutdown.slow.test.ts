@@ -1,14 +1,16 @@
+/** The end of a server: orderly, late, or by a kill. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
 import { uuidv7 } from 'uuidv7';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFleet, oneConnection, type TestDevice } from '../harness/device.ts';
-import { readRecords } from '../harness/log.ts';
-import { RawConnection, requestText } from '../harness/raw.ts';
-import { mainFile, shards, TestServer, temporaryFolder } from '../harness/server.ts';
-import { datapointHead, openStreams, pause, until } from '../harness/vitals.ts';
+import { createFleet, oneConnection, type TestDevice } from '../harness/devices/device.ts';
+import { RawConnection, requestText } from '../harness/devices/raw.ts';
+import { mainFile, shards, TestServer, temporaryFolder } from '../harness/server/server.ts';
+import { datapointHead, openStreams, pause, until } from '../harness/server/vitals.ts';
+import { readRecords } from '../harness/storage/log.ts';
 
 const exitSecondsMax = 15;
 

@@ -1,5 +1,5 @@
-import { TestDevice } from '../harness/device.ts';
-import type { TestServer } from '../harness/server.ts';
+import { TestDevice } from '../harness/devices/device.ts';
+import type { TestServer } from '../harness/server/server.ts';
 import { adminAttacks, attacks, floods, halves, type Target } from './attacks.ts';
 import { tokenAttacks } from './token-attacks.ts';
 

@@ -1,9 +1,9 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext } from 'node:tls';
 import { clientHello } from '../device-api/hostile/vanishing.ts';
-import type { TestDevice } from '../harness/device.ts';
-import { requestText } from '../harness/raw.ts';
-import { datapoint, datapointHead, pause } from '../harness/vitals.ts';
+import type { TestDevice } from '../harness/devices/device.ts';
+import { requestText } from '../harness/devices/raw.ts';
+import { datapoint, datapointHead, pause } from '../harness/server/vitals.ts';
 
 /** Facts that an attacker knows of a server. */
 export interface Target {

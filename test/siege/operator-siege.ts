@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { createFleet, type TestDevice } from '../harness/device.ts';
-import { RawConnection, requestText } from '../harness/raw.ts';
-import { TestServer } from '../harness/server.ts';
-import { as } from '../harness/token.ts';
-import { metric, until } from '../harness/vitals.ts';
+import { createFleet, type TestDevice } from '../harness/devices/device.ts';
+import { RawConnection, requestText } from '../harness/devices/raw.ts';
+import { TestServer } from '../harness/server/server.ts';
+import { as } from '../harness/server/token.ts';
+import { metric, until } from '../harness/server/vitals.ts';
 import type { Attack } from './attacks.ts';
 import { startAttacker } from './siege.ts';
 

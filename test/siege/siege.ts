@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Config } from '../../src/server/configuration/config.ts';
-import type { TestDevice } from '../harness/device.ts';
-import { createFleet } from '../harness/device.ts';
-import { TestServer } from '../harness/server.ts';
-import { cpuSeconds, ownMebibytes } from '../harness/vitals.ts';
+import type { TestDevice } from '../harness/devices/device.ts';
+import { createFleet } from '../harness/devices/device.ts';
+import { TestServer } from '../harness/server/server.ts';
+import { cpuSeconds, ownMebibytes } from '../harness/server/vitals.ts';
 import type { AttackerOptions } from './attacker-process.ts';
 import type { Attack } from './attacks.ts';
 import { type Witnessed, witness } from './witness.ts';

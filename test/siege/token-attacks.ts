@@ -1,5 +1,5 @@
-import { enumBomb, patternBomb, typeBomb } from '../harness/bombs.ts';
-import { requestText } from '../harness/raw.ts';
+import { requestText } from '../harness/devices/raw.ts';
+import { enumBomb, patternBomb, typeBomb } from '../harness/features/bombs.ts';
 import { type Attack, floodWith, overTcp, type Target } from './attacks.ts';
 
 /** The most that a schema may have by default (schemaBytesMax), each of its properties with a pattern to compile. */

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
-import type { TestDevice } from '../harness/device.ts';
-import { RawConnection } from '../harness/raw.ts';
-import { datapoint, pause } from '../harness/vitals.ts';
+import type { TestDevice } from '../harness/devices/device.ts';
+import { RawConnection } from '../harness/devices/raw.ts';
+import { datapoint, pause } from '../harness/server/vitals.ts';
 
 export interface Witnessed {
   requests: number;

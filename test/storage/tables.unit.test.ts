@@ -14,8 +14,8 @@ import {
   textField,
 } from '../../src/storage/tables/key-codec.ts';
 import type { RowRange, Rows } from '../../src/storage/tables/table-store.ts';
-import { openEnvironment } from '../harness/environment.ts';
-import { temporaryFolder } from '../harness/server.ts';
+import { temporaryFolder } from '../harness/server/server.ts';
+import { openEnvironment } from '../harness/storage/environment.ts';
 
 const folder = temporaryFolder();
 const environment = openEnvironment(folder, ['engines', 'notes']);

@@ -1,8 +1,8 @@
 import { Connections } from '../../src/device/simulator/connection/connections.ts';
 import { addressOf } from '../../src/device/simulator/run/own-servers.ts';
-import type { TestDevice } from '../harness/device.ts';
-import { requestText } from '../harness/raw.ts';
-import type { AdminAnswer, TestServer } from '../harness/server.ts';
+import type { TestDevice } from '../harness/devices/device.ts';
+import { requestText } from '../harness/devices/raw.ts';
+import type { AdminAnswer, TestServer } from '../harness/server/server.ts';
 
 export interface Answer {
   /** 0 where nobody answered, and whoever asks goes on. */

@@ -1,5 +1,5 @@
 import { sleep } from '../../src/core/async.ts';
-import type { DatabaseCluster } from '../harness/database-cluster.ts';
+import type { DatabaseCluster } from './clusters/database-cluster.ts';
 import type { Random } from './random.ts';
 import type { StormNode } from './storm-node.ts';
 

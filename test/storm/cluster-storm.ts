@@ -1,12 +1,12 @@
 import { sleep } from '../../src/core/async.ts';
-import { fleetpost } from '../harness/command.ts';
-import type { DatabaseCluster } from '../harness/database-cluster.ts';
-import type { DatabasePath } from '../harness/database-path.ts';
-import { anyObject, createFleet } from '../harness/device.ts';
-import type { LoggedRecord } from '../harness/log.ts';
-import { ask } from '../harness/postgres-member.ts';
+import { anyObject, createFleet } from '../harness/devices/device.ts';
+import type { DatabasePath } from '../harness/postgres/database-path.ts';
+import { fleetpost } from '../harness/server/command.ts';
+import type { LoggedRecord } from '../harness/storage/log.ts';
 import type { Requester } from './client.ts';
 import { faults } from './cluster-faults.ts';
+import type { DatabaseCluster } from './clusters/database-cluster.ts';
+import { ask } from './clusters/postgres-member.ts';
 import type { Findings } from './findings.ts';
 import { Ledger } from './ledger.ts';
 import { NodesClient } from './nodes-client.ts';

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { Postgres } from '../harness/postgres.ts';
-import { mainFile } from '../harness/server.ts';
+import { Postgres } from '../harness/postgres/postgres.ts';
+import { mainFile } from '../harness/server/server.ts';
 
 /** `npm run test:fleet`: a simulated fleet of all profiles with faults, on a data folder and on two nodes. */
 const { values } = parseArgs({

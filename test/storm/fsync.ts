@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { uuidv7 } from 'uuidv7';
-import { createFleet, oneConnection, type TestDevice } from '../harness/device.ts';
-import { TestServer } from '../harness/server.ts';
+import { createFleet, oneConnection, type TestDevice } from '../harness/devices/device.ts';
+import { TestServer } from '../harness/server/server.ts';
 
 /**
  * `npm run test:fsync`: kill -9 leaves the page cache alone, so it cannot show that an answer waits for the

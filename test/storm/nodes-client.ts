@@ -1,5 +1,5 @@
 import { sleep } from '../../src/core/async.ts';
-import type { AdminAnswer } from '../harness/server.ts';
+import type { AdminAnswer } from '../harness/server/server.ts';
 import type { Answer, Requester, StormClient } from './client.ts';
 import type { Random } from './random.ts';
 import type { StormNode } from './storm-node.ts';

@@ -1,5 +1,5 @@
 import { sleep } from '../../src/core/async.ts';
-import type { TestDevice } from '../harness/device.ts';
+import type { TestDevice } from '../harness/devices/device.ts';
 import type { Ledger } from './ledger.ts';
 import type { StormNode } from './storm-node.ts';
 

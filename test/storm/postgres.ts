@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
-import type { DatabaseCluster } from '../harness/database-cluster.ts';
-import { PatroniCluster } from '../harness/patroni-cluster.ts';
-import { PostgresPair } from '../harness/postgres-pair.ts';
 import { faults } from './cluster-faults.ts';
 import { ClusterStorm, type Outage } from './cluster-storm.ts';
+import type { DatabaseCluster } from './clusters/database-cluster.ts';
+import { PatroniCluster } from './clusters/patroni-cluster.ts';
+import { PostgresPair } from './clusters/postgres-pair.ts';
 
 /** `npm run storm:postgres`: nodes and databases that break under load, for as long as one likes. */
 const { values } = parseArgs({

@@ -1,8 +1,8 @@
 import { deviceIdOf } from '../../src/core/identity.ts';
 import { checkSends } from '../../src/device/simulator/check/sent-check.ts';
 import { doubted } from '../../src/device/simulator/devices/ledger.ts';
-import { eachLog, type LoggedRecord } from '../harness/log.ts';
-import type { ServerReport } from '../harness/server.ts';
+import type { ServerReport } from '../harness/server/server.ts';
+import { eachLog, type LoggedRecord } from '../harness/storage/log.ts';
 import type { Findings } from './findings.ts';
 
 /** Records that were sent one after another, by their numbers. */

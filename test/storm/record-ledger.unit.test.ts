@@ -1,6 +1,8 @@
+/** The ledger of a storm, in `record-ledger.ts`. */
+
 import { expect, it } from 'vitest';
 import { deviceKeyOf } from '../../src/core/identity.ts';
-import type { LoggedRecord } from '../harness/log.ts';
+import type { LoggedRecord } from '../harness/storage/log.ts';
 import { Ledger } from './ledger.ts';
 import type { SentRecord } from './record-ledger.ts';
 

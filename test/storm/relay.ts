@@ -1,7 +1,7 @@
 import type { ListDocument as Page } from '../../src/contract/document.ts';
 import { sleep } from '../../src/core/async.ts';
-import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/device.ts';
-import type { TestServer } from '../harness/server.ts';
+import { anyObject, createFleet, type TestDevice, type TestFleet } from '../harness/devices/device.ts';
+import type { TestServer } from '../harness/server/server.ts';
 import { ActionLedger } from './action-ledger.ts';
 import type { Requester } from './client.ts';
 import type { Ledger } from './ledger.ts';

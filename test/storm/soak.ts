@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { TestServer } from '../harness/server.ts';
+import type { TestServer } from '../harness/server/server.ts';
 import { Random } from './random.ts';
 import { Storm } from './storm.ts';
 

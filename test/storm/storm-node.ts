@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import type { Config } from '../../src/server/configuration/config.ts';
-import type { DatabasePath } from '../harness/database-path.ts';
-import { TestServer } from '../harness/server.ts';
-import { temporaryFolder } from '../harness/temporary-folder.ts';
+import { temporaryFolder } from '../harness/machine/temporary-folder.ts';
+import type { DatabasePath } from '../harness/postgres/database-path.ts';
+import { TestServer } from '../harness/server/server.ts';
 import { StormClient } from './client.ts';
 import type { Findings } from './findings.ts';
 

@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { sleep } from '../../src/core/async.ts';
 import type { Config } from '../../src/server/configuration/config.ts';
-import { fleetpost } from '../harness/command.ts';
-import { anyObject, createFleet } from '../harness/device.ts';
-import { TestServer, temporaryFolder } from '../harness/server.ts';
+import { anyObject, createFleet } from '../harness/devices/device.ts';
+import { fleetpost } from '../harness/server/command.ts';
+import { TestServer, temporaryFolder } from '../harness/server/server.ts';
 import { StormClient } from './client.ts';
 import type { Findings } from './findings.ts';
 import { Ledger } from './ledger.ts';

@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
 import { sleep } from '../../src/core/async.ts';
 import { headerOf } from '../../src/device/simulator/connection/client-connection.ts';
-import type { TestDevice } from '../harness/device.ts';
+import type { TestDevice } from '../harness/devices/device.ts';
 import type { Requester } from './client.ts';
 import type { Findings } from './findings.ts';
 import type { StormNode } from './storm-node.ts';

@@ -1,7 +1,7 @@
 import { uuidv7 } from 'uuidv7';
 import { headerOf } from '../../src/device/simulator/connection/client-connection.ts';
 import type { SettlementVerb } from '../../src/device/simulator/devices/ledger.ts';
-import type { TestDevice } from '../harness/device.ts';
+import type { TestDevice } from '../harness/devices/device.ts';
 import type { Answer, Requester } from './client.ts';
 import type { Ledger } from './ledger.ts';
 import { type LedgerMail, type ListedMail, MailboxLedger } from './mailbox-ledger.ts';

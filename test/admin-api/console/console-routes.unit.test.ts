@@ -8,7 +8,7 @@ import { ConsoleFiles } from '../../../src/admin-api/console/console-files.ts';
 import { addConsoleRoutes } from '../../../src/admin-api/console/console-routes.ts';
 import { errorHandler } from '../../../src/admin-api/server/error-handler.ts';
 import { createLog } from '../../../src/core/telemetry/log.ts';
-import { temporaryFolder } from '../../harness/temporary-folder.ts';
+import { temporaryFolder } from '../../harness/machine/temporary-folder.ts';
 
 const html = '<!doctype html><title>Fleetpost</title>';
 const script = 'export const answer = 42;\n'.repeat(50);

@@ -1,10 +1,12 @@
+/** Hostile trial: more connections and open files than there may be. */
+
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { createFleet, type TestDevice } from '../../harness/device.ts';
-import { RawConnection, requestText } from '../../harness/raw.ts';
-import { TestServer } from '../../harness/server.ts';
-import { metric, pause, until } from '../../harness/vitals.ts';
+import { createFleet, type TestDevice } from '../../harness/devices/device.ts';
+import { RawConnection, requestText } from '../../harness/devices/raw.ts';
+import { TestServer } from '../../harness/server/server.ts';
+import { metric, pause, until } from '../../harness/server/vitals.ts';
 
 /** A TCP connection that says nothing, and whether the server has closed it. */
 interface Silent {

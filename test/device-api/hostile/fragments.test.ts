@@ -1,10 +1,12 @@
+/** Hostile trial: requests in fragments of any size. */
+
 import fc from 'fast-check';
 import { uuidv7 } from 'uuidv7';
 import { beforeAll, expect, it } from 'vitest';
-import { createFleet } from '../../harness/device.ts';
-import { type RawAnswer, RawConnection, requestText } from '../../harness/raw.ts';
-import { engine, TestServer } from '../../harness/server.ts';
-import { datapoint, datapointHead, expectAlive, pause, until } from '../../harness/vitals.ts';
+import { createFleet } from '../../harness/devices/device.ts';
+import { type RawAnswer, RawConnection, requestText } from '../../harness/devices/raw.ts';
+import { engine, TestServer } from '../../harness/server/server.ts';
+import { datapoint, datapointHead, expectAlive, pause, until } from '../../harness/server/vitals.ts';
 
 interface Request {
   text: string;

@@ -1,6 +1,8 @@
+/** Hostile trial: spoilt requests and handshakes, as `npm run test:fuzz` sends them for longer. */
+
 import { expect, it } from 'vitest';
 import { fuzz } from '../../fuzz/fuzzer.ts';
-import { shards } from '../../harness/server.ts';
+import { shards } from '../../harness/server/server.ts';
 
 /** Other seeds, and for longer, by `npm run test:fuzz`. */
 const seconds = 15;

@@ -1,11 +1,13 @@
+/** Hostile trial: garbage, cut requests and resets. */
+
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFleet, type TestDevice } from '../../harness/device.ts';
-import { requestText } from '../../harness/raw.ts';
-import { TestServer } from '../../harness/server.ts';
+import { createFleet, type TestDevice } from '../../harness/devices/device.ts';
+import { requestText } from '../../harness/devices/raw.ts';
+import { TestServer } from '../../harness/server/server.ts';
 import {
   datapoint,
   datapointHead,
@@ -15,7 +17,7 @@ import {
   ownMebibytes,
   pause,
   until,
-} from '../../harness/vitals.ts';
+} from '../../harness/server/vitals.ts';
 import { clientHello, openTcp, openTls } from './vanishing.ts';
 
 /** Clients of each kind, and how many of them at a time. */

@@ -1,8 +1,10 @@
+/** Hostile trial: bodies that begin and do not end. */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFleet, type TestDevice, type TestFleet } from '../../harness/device.ts';
-import { type RawAnswer, RawConnection, requestText } from '../../harness/raw.ts';
-import { shards, TestServer } from '../../harness/server.ts';
-import { datapoint, datapointHead, errorOf, expectAlive, pause, until } from '../../harness/vitals.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../../harness/devices/device.ts';
+import { type RawAnswer, RawConnection, requestText } from '../../harness/devices/raw.ts';
+import { shards, TestServer } from '../../harness/server/server.ts';
+import { datapoint, datapointHead, errorOf, expectAlive, pause, until } from '../../harness/server/vitals.ts';
 
 const bodyMemoryBytesMax = 1_048_576;
 /** More than fit into a worker, and as long as a body may be. */

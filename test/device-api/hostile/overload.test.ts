@@ -1,9 +1,11 @@
+/** Hostile trial: more load than the server takes. */
+
 import { Agent } from 'undici';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createFleet, type TestDevice } from '../../harness/device.ts';
-import { RawConnection } from '../../harness/raw.ts';
-import { shards, TestServer } from '../../harness/server.ts';
-import { datapoint, expectAlive, metric, ownMebibytes, until } from '../../harness/vitals.ts';
+import { createFleet, type TestDevice } from '../../harness/devices/device.ts';
+import { RawConnection } from '../../harness/devices/raw.ts';
+import { shards, TestServer } from '../../harness/server/server.ts';
+import { datapoint, expectAlive, metric, ownMebibytes, until } from '../../harness/server/vitals.ts';
 
 const queueMax = 8;
 const growthMebibytesMax = 96;

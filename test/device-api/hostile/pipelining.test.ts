@@ -1,8 +1,10 @@
+/** Hostile trial: hundreds of pipelined requests. */
+
 import { beforeAll, expect, it } from 'vitest';
-import { createFleet, type TestDevice } from '../../harness/device.ts';
-import { RawConnection, requestText } from '../../harness/raw.ts';
-import { TestServer } from '../../harness/server.ts';
-import { expectAlive, until } from '../../harness/vitals.ts';
+import { createFleet, type TestDevice } from '../../harness/devices/device.ts';
+import { RawConnection, requestText } from '../../harness/devices/raw.ts';
+import { TestServer } from '../../harness/server/server.ts';
+import { expectAlive, until } from '../../harness/server/vitals.ts';
 
 let server: TestServer;
 let device: TestDevice;

@@ -1,3 +1,5 @@
+/** Hostile trial: slow, silent, wrong and flooding clients at once, as `npm run test:siege` sends them for longer. */
+
 import { expect, it } from 'vitest';
 import { adminAttacks, attacks, floods, halves } from '../../siege/attacks.ts';
 import { siege } from '../../siege/siege.ts';

@@ -1,10 +1,12 @@
+/** Hostile trial, D9: bodies and heads at their limits and beyond. */
+
 import { fetch, type RequestInit } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFleet, oneConnection, type TestDevice } from '../../harness/device.ts';
-import { readRecords } from '../../harness/log.ts';
-import { RawConnection, requestText } from '../../harness/raw.ts';
-import { TestServer } from '../../harness/server.ts';
-import { datapointHead, errorOf, expectAlive } from '../../harness/vitals.ts';
+import { createFleet, oneConnection, type TestDevice } from '../../harness/devices/device.ts';
+import { RawConnection, requestText } from '../../harness/devices/raw.ts';
+import { TestServer } from '../../harness/server/server.ts';
+import { datapointHead, errorOf, expectAlive } from '../../harness/server/vitals.ts';
+import { readRecords } from '../../harness/storage/log.ts';
 
 const limit = 65_536;
 const chunkBytes = 16_384;

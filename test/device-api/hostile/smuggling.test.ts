@@ -1,9 +1,11 @@
+/** Hostile trial, D9: requests that can be read in two ways. */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFleet, type TestDevice } from '../../harness/device.ts';
-import { readRecords } from '../../harness/log.ts';
-import { RawConnection, requestText } from '../../harness/raw.ts';
-import { TestServer } from '../../harness/server.ts';
-import { datapoint, expectAlive, openStreams, pause, until } from '../../harness/vitals.ts';
+import { createFleet, type TestDevice } from '../../harness/devices/device.ts';
+import { RawConnection, requestText } from '../../harness/devices/raw.ts';
+import { TestServer } from '../../harness/server/server.ts';
+import { datapoint, expectAlive, openStreams, pause, until } from '../../harness/server/vitals.ts';
+import { readRecords } from '../../harness/storage/log.ts';
 
 let server: TestServer;
 let device: TestDevice;

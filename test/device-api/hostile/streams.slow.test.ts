@@ -1,9 +1,11 @@
+/** Hostile trial, D20 and D21: event streams that are not read, are too many, or vanish. */
+
 import { connect as connectTcp } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createFleet, type TestDevice, type TestFleet } from '../../harness/device.ts';
-import { RawConnection, requestText } from '../../harness/raw.ts';
-import { TestServer } from '../../harness/server.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../../harness/devices/device.ts';
+import { RawConnection, requestText } from '../../harness/devices/raw.ts';
+import { TestServer } from '../../harness/server/server.ts';
 import {
   expectAlive,
   metric,
@@ -12,7 +14,7 @@ import {
   ownMebibytes,
   pause,
   until,
-} from '../../harness/vitals.ts';
+} from '../../harness/server/vitals.ts';
 import { openTls } from './vanishing.ts';
 
 /**

@@ -1,10 +1,12 @@
+/** Hostile trial, D22: handshakes, versions and suites of TLS. */
+
 import { once } from 'node:events';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createFleet, type TestDevice } from '../../harness/device.ts';
-import { RawConnection, requestText } from '../../harness/raw.ts';
-import { TestServer } from '../../harness/server.ts';
-import { expectAlive } from '../../harness/vitals.ts';
+import { createFleet, type TestDevice } from '../../harness/devices/device.ts';
+import { RawConnection, requestText } from '../../harness/devices/raw.ts';
+import { TestServer } from '../../harness/server/server.ts';
+import { expectAlive } from '../../harness/server/vitals.ts';
 import { clientHello, openTcp } from './vanishing.ts';
 
 let server: TestServer;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectTcp, createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import type { TestServer } from '../../harness/server.ts';
+import type { TestServer } from '../../harness/server/server.ts';
 
 export async function openTcp(server: TestServer): Promise<Socket> {
   const socket = connectTcp(server.port, '127.0.0.1').on('error', () => {});

@@ -1,6 +1,8 @@
+/** Hostile trial: answered changes seen by another worker at once. */
+
 import { beforeAll, expect, it } from 'vitest';
-import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../../harness/device.ts';
-import { TestServer } from '../../harness/server.ts';
+import { createFleet, oneConnection, type TestDevice, type TestFleet } from '../../harness/devices/device.ts';
+import { TestServer } from '../../harness/server/server.ts';
 
 /** Read-your-writes over connections and workers: what was answered on one is seen on every other at once. */
 const devices = 10;

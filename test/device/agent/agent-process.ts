@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from '../../harness/temporary-folder.ts';
-import { until } from '../../harness/vitals.ts';
+import { temporaryFolder } from '../../harness/machine/temporary-folder.ts';
+import { until } from '../../harness/server/vitals.ts';
 
 /** The file that goes to devices. */
 export const agentFile = fileURLToPath(new URL('../../../dist/agent.mjs', import.meta.url));

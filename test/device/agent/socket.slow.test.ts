@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { HostileRelay } from '../../clients/hostile-relay.ts';
-import { createFleet, type TestDevice, type TestFleet } from '../../harness/device.ts';
-import { TestServer, temporaryFolder } from '../../harness/server.ts';
-import { pause, until } from '../../harness/vitals.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../../harness/devices/device.ts';
+import { TestServer, temporaryFolder } from '../../harness/server/server.ts';
+import { pause, until } from '../../harness/server/vitals.ts';
 import { AgentProcess, type LocalAnswer, type LocalEvents } from './agent-process.ts';
 
 let server: TestServer;

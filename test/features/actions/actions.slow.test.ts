@@ -1,8 +1,10 @@
+/** Delivery guarantees of actions across kills. */
+
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { anyObject, createFleet, type TestFleet } from '../../harness/device.ts';
-import { numbers } from '../../harness/nodes.ts';
-import { TestServer, temporaryFolder } from '../../harness/server.ts';
+import { anyObject, createFleet, type TestFleet } from '../../harness/devices/device.ts';
+import { numbers } from '../../harness/server/nodes.ts';
+import { TestServer, temporaryFolder } from '../../harness/server/server.ts';
 
 const patience = { timeout: 60_000, interval: 20 };
 /** Retries come quickly here. */

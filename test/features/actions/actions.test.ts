@@ -1,8 +1,10 @@
+/** Actions on a server: triggers, order, failures, limits. */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { anyObject, createFleet, type TestDevice, type TestFleet } from '../../harness/device.ts';
-import { closeStreams, EventStream } from '../../harness/event-stream.ts';
-import { numbers } from '../../harness/nodes.ts';
-import { TestServer } from '../../harness/server.ts';
+import { anyObject, createFleet, type TestDevice, type TestFleet } from '../../harness/devices/device.ts';
+import { closeStreams, EventStream } from '../../harness/devices/event-stream.ts';
+import { numbers } from '../../harness/server/nodes.ts';
+import { TestServer } from '../../harness/server/server.ts';
 
 const patience = { timeout: 60_000, interval: 20 };
 

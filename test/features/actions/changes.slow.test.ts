@@ -1,11 +1,13 @@
+/** Actions that are changed, deleted or damaged while records wait for them. */
+
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { generateUuid } from '../../../src/core/uuid.ts';
 import { openJournal } from '../../../src/maintenance/environments.ts';
-import { anyObject, createFleet, type TestDevice, type TestFleet } from '../../harness/device.ts';
-import { queryDatabase } from '../../harness/log.ts';
-import { databaseOf, TestServer, temporaryFolder } from '../../harness/server.ts';
+import { anyObject, createFleet, type TestDevice, type TestFleet } from '../../harness/devices/device.ts';
+import { databaseOf, TestServer, temporaryFolder } from '../../harness/server/server.ts';
+import { queryDatabase } from '../../harness/storage/log.ts';
 
 const patience = { timeout: 30_000, interval: 20 };
 

@@ -2,11 +2,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { usageOf } from '../../../src/features/actions/compiler/process-usage.ts';
-import { enumBomb, typeBomb } from '../../harness/bombs.ts';
-import { fleetpost } from '../../harness/command.ts';
-import { createFleet, type TestFleet } from '../../harness/device.ts';
-import { descendants } from '../../harness/process-tree.ts';
-import { TestServer, temporaryFolder } from '../../harness/server.ts';
+import { createFleet, type TestFleet } from '../../harness/devices/device.ts';
+import { enumBomb, typeBomb } from '../../harness/features/bombs.ts';
+import { descendants } from '../../harness/machine/process-tree.ts';
+import { fleetpost } from '../../harness/server/command.ts';
+import { TestServer, temporaryFolder } from '../../harness/server/server.ts';
 
 let server: TestServer;
 let fleet: TestFleet;

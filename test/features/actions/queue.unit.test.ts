@@ -10,7 +10,7 @@ import { ActionDeadLetters } from '../../../src/features/actions/outbox/dead-let
 import { ActionQueue } from '../../../src/features/actions/queue/action-queue.ts';
 import type { PendingRun } from '../../../src/features/actions/queue/in-hand.ts';
 import { openJournal } from '../../../src/maintenance/environments.ts';
-import { configWith } from '../../harness/config.ts';
+import { configWith } from '../../harness/server/config.ts';
 import { Random } from '../../storm/random.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));

@@ -1,8 +1,10 @@
+/** Bounds of what one device or fleet takes of the actions of others. */
+
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../../src/server/configuration/config.ts';
-import { anyObject, createFleet, type TestDevice, type TestFleet } from '../../harness/device.ts';
-import { TestServer, temporaryFolder } from '../../harness/server.ts';
+import { anyObject, createFleet, type TestDevice, type TestFleet } from '../../harness/devices/device.ts';
+import { TestServer, temporaryFolder } from '../../harness/server/server.ts';
 
 const patience = { timeout: 60_000, interval: 20 };
 const actionQueueMax = 20;

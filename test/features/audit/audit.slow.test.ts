@@ -2,12 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { AuditEntryDocument } from '../../../src/contract/access/audit.ts';
-import { auditEntries } from '../../harness/audit.ts';
-import { fleetpost } from '../../harness/command.ts';
-import { createFleet } from '../../harness/device.ts';
-import { engine, TestServer, temporaryFolder } from '../../harness/server.ts';
-import { isStored } from '../../harness/stored.ts';
-import { until } from '../../harness/vitals.ts';
+import { createFleet } from '../../harness/devices/device.ts';
+import { auditEntries } from '../../harness/features/audit.ts';
+import { fleetpost } from '../../harness/server/command.ts';
+import { engine, TestServer, temporaryFolder } from '../../harness/server/server.ts';
+import { until } from '../../harness/server/vitals.ts';
+import { isStored } from '../../harness/storage/stored.ts';
 
 it('across kill -9: tokens stay, no change is without its entry, and both are bounded', async () => {
   const data = temporaryFolder();

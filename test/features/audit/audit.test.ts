@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { AuditEntryDocument } from '../../../src/contract/access/audit.ts';
-import { auditEntries } from '../../harness/audit.ts';
-import { fleetpost, fleetpostJson } from '../../harness/command.ts';
-import { createFleet } from '../../harness/device.ts';
-import { TestServer, temporaryFolder } from '../../harness/server.ts';
-import { auditText } from '../../harness/stored.ts';
-import { until } from '../../harness/vitals.ts';
+import { createFleet } from '../../harness/devices/device.ts';
+import { auditEntries } from '../../harness/features/audit.ts';
+import { fleetpost, fleetpostJson } from '../../harness/server/command.ts';
+import { TestServer, temporaryFolder } from '../../harness/server/server.ts';
+import { until } from '../../harness/server/vitals.ts';
+import { auditText } from '../../harness/storage/stored.ts';
 
 const refusalsMax = 20;
 let server: TestServer;

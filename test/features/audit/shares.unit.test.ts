@@ -1,3 +1,5 @@
+/** Shares of the audit log, by which each engine trims it. */
+
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { OwnerCounts } from '../../../src/features/audit/audit.ts';

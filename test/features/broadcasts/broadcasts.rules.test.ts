@@ -1,11 +1,13 @@
+/** Broadcasts through the admin API, and their mail. */
+
 import { uuidv7 } from 'uuidv7';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { BroadcastMailDocument } from '../../../src/contract/broadcast.ts';
 import type { ListDocument } from '../../../src/contract/document.ts';
-import { Broadcasts, importDevices, mailboxSizes } from '../../harness/broadcast.ts';
-import { createFleet, type TestFleet } from '../../harness/device.ts';
-import { expectError } from '../../harness/routes.ts';
-import { TestServer } from '../../harness/server.ts';
+import { createFleet, type TestFleet } from '../../harness/devices/device.ts';
+import { expectError } from '../../harness/devices/routes.ts';
+import { Broadcasts, importDevices, mailboxSizes } from '../../harness/features/broadcast.ts';
+import { TestServer } from '../../harness/server/server.ts';
 
 let server: TestServer;
 let fleet: TestFleet;

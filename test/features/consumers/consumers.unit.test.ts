@@ -13,8 +13,8 @@ import { Consumers } from '../../../src/features/consumers/consumers.ts';
 import { LogFollower } from '../../../src/features/records/log-follower.ts';
 import { openControl } from '../../../src/maintenance/environments.ts';
 import { countOf } from '../../../src/storage/lmdb/log/log-batch.ts';
-import { type OpenShard, openShard } from '../../harness/shard.ts';
-import { trimLog } from '../../harness/trim.ts';
+import { type OpenShard, openShard } from '../../harness/storage/shard.ts';
+import { trimLog } from '../../harness/storage/trim.ts';
 
 const fleetId = 'FLEET001';
 const devices = ['FLEET001DEVICE0001', 'FLEET001DEVICE0002', 'FLEET002DEVICE0001'] as DeviceKey[];

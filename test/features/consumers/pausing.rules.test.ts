@@ -1,7 +1,9 @@
+/** Paused consumers. */
+
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createFleet, type TestDevice, type TestFleet } from '../../harness/device.ts';
-import { TestServer, temporaryFolder } from '../../harness/server.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../../harness/devices/device.ts';
+import { TestServer, temporaryFolder } from '../../harness/server/server.ts';
 
 interface Batch {
   batch_id: string | null;

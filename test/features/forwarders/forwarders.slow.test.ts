@@ -1,3 +1,5 @@
+/** Forwarders on a server: delivery, kills, dead letters, secrets, refusals. */
+
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -7,9 +9,14 @@ import { correctionMsMax } from '../../../src/core/clock.ts';
 import { consumerTable } from '../../../src/features/consumers/consumer-tables.ts';
 import { openControl } from '../../../src/maintenance/environments.ts';
 import { Collection } from '../../../src/storage/tables/collection.ts';
-import { createFleet, type TestDevice, type TestFleet } from '../../harness/device.ts';
-import { type Reaction, type ReceivedBatch, type ReceivedRecord, Receiver } from '../../harness/receiver.ts';
-import { TestServer, temporaryFolder } from '../../harness/server.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../../harness/devices/device.ts';
+import {
+  type Reaction,
+  type ReceivedBatch,
+  type ReceivedRecord,
+  Receiver,
+} from '../../harness/features/receiver.ts';
+import { TestServer, temporaryFolder } from '../../harness/server/server.ts';
 
 const patience = { timeout: 30_000, interval: 50 };
 const config = {

@@ -1,10 +1,12 @@
+/** Hostile trial of forwarders by their receivers. */
+
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { beforeAll, expect, it } from 'vitest';
 import { freePort } from '../../../src/device/simulator/run/free-port.ts';
-import { createFleet, type TestFleet } from '../../harness/device.ts';
-import { TestServer } from '../../harness/server.ts';
-import { pause } from '../../harness/vitals.ts';
+import { createFleet, type TestFleet } from '../../harness/devices/device.ts';
+import { TestServer } from '../../harness/server/server.ts';
+import { pause } from '../../harness/server/vitals.ts';
 
 let server: TestServer;
 let fleet: TestFleet;

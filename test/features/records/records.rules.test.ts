@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { setTimeout as elapse } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createFleet, type TestDevice, type TestFleet } from '../../harness/device.ts';
-import { TestServer } from '../../harness/server.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../../harness/devices/device.ts';
+import { TestServer } from '../../harness/server/server.ts';
 
 interface Line {
   record_id: string;

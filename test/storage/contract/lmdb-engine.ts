@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
-import { type OpenShard, openShard } from '../../harness/shard.ts';
-import { temporaryFolder } from '../../harness/temporary-folder.ts';
+import { temporaryFolder } from '../../harness/machine/temporary-folder.ts';
+import { type OpenShard, openShard } from '../../harness/storage/shard.ts';
 import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
 class OpenLmdb implements OpenEngine {

@@ -5,9 +5,9 @@ import {
   type PostgresShardOptions,
 } from '../../../src/storage/postgres/writes/open-shard.ts';
 import type { PostgresShard } from '../../../src/storage/postgres/writes/postgres-shard.ts';
-import { configWith } from '../../harness/config.ts';
-import { createServed, dropDatabase } from '../../harness/postgres.ts';
-import { sweepMilliseconds } from '../../harness/shard.ts';
+import { createServed, dropDatabase } from '../../harness/postgres/postgres.ts';
+import { configWith } from '../../harness/server/config.ts';
+import { sweepMilliseconds } from '../../harness/storage/shard.ts';
 import type { Engine, EngineOptions, OpenEngine } from './engine.ts';
 
 const log = createLog('silent');

@@ -22,8 +22,8 @@ import {
 import { StreamPresence } from '../../../src/storage/postgres/streams/presence.ts';
 import type { OperationType, OperationWrites } from '../../../src/storage/postgres/writes/operation.ts';
 import { Writer } from '../../../src/storage/postgres/writes/writer.ts';
-import { configWith } from '../../harness/config.ts';
-import { createMigrated, dropDatabase } from '../../harness/postgres.ts';
+import { createMigrated, dropDatabase } from '../../harness/postgres/postgres.ts';
+import { configWith } from '../../harness/server/config.ts';
 
 export const fleetId = 'FLEET001';
 export const deviceOf = (number: number, fleet = fleetId): DeviceKey =>

@@ -14,7 +14,7 @@ import { migrate } from '../../../src/storage/postgres/schema/migrate.ts';
 import type { OperationType, OperationWrites } from '../../../src/storage/postgres/writes/operation.ts';
 import type { UnitOfWork } from '../../../src/storage/postgres/writes/unit-of-work.ts';
 import { Writer } from '../../../src/storage/postgres/writes/writer.ts';
-import { configWith } from '../../harness/config.ts';
+import { configWith } from '../../harness/server/config.ts';
 
 /** Devices of one fleet. */
 export const deviceOf = (number: number): DeviceKey =>

@@ -6,7 +6,7 @@ import { Database } from '../../../src/storage/postgres/connection/database.ts';
 import { migrate } from '../../../src/storage/postgres/schema/migrate.ts';
 import { openPostgresShard } from '../../../src/storage/postgres/writes/open-shard.ts';
 import type { PostgresShard } from '../../../src/storage/postgres/writes/postgres-shard.ts';
-import { configWith } from '../../harness/config.ts';
+import { configWith } from '../../harness/server/config.ts';
 
 /** Time that each wait for the database may last here. */
 const timeoutMilliseconds = 1_000;

@@ -4,7 +4,7 @@ import { shardParts, shardSideOf } from '../../../src/maintenance/parts/shard-pa
 import type { Environment } from '../../../src/storage/lmdb/environment/environment.ts';
 import { tableNames } from '../../../src/storage/lmdb/layout/tables.ts';
 import type { Row } from '../../../src/storage/postgres/connection/database.ts';
-import { openEnvironment } from '../../harness/environment.ts';
+import { openEnvironment } from '../../harness/storage/environment.ts';
 
 /** Keys and values by table, in hexadecimal. */
 type StoredTables = Readonly<Record<string, readonly (readonly [key: string, value: string])[]>>;

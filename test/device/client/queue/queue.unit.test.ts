@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { LockedError } from '../../../../src/device/client/queue/process-lock.ts';
 import { DeviceQueue, type QueueEntry } from '../../../../src/device/client/queue/queue.ts';
-import { temporaryFolder } from '../../../harness/temporary-folder.ts';
+import { temporaryFolder } from '../../../harness/machine/temporary-folder.ts';
 
 const limits = { bytesMax: 1_000_000, entriesMax: 1_000 };
 const newPath = (): string => join(temporaryFolder(), 'queue');
