@@ -103,14 +103,16 @@ it('a backup that is taken under load and restored elsewhere is sound, serves, a
 });
 
 it('the actions are copied in front of all shards, restored, verified, and looked at by a start', async () => {
-  await using server = await TestServer.start();
+  const stopped = await TestServer.start();
+  await stopped.stop();
   const actions = (data: string) => join(data, 'actions');
   const openActions = (data: string) => openEnvironment(actions(data), ['written by this test']);
-  const written = openActions(server.report.data);
+  const written = openActions(stopped.report.data);
   await written.write(() =>
     written.table('written by this test').putSync(Buffer.from('k'), Buffer.alloc(9_000, 7)),
   );
   await written.close();
+  await using server = await TestServer.start({}, stopped.report.data);
   const backup = join(folder, 'with-actions');
   await fleetpostJson(server, ['backup', backup]);
   await expectSound(backup);
