@@ -194,6 +194,33 @@ describe('only keywords of JSON Schema 2020-12 are taken', () => {
     expect(() => checkSchema(schema, lenient)).toThrow(start);
   });
 
+  it('takes no longer for members of a long name: V8 hashes no more than the length of their pointers', () => {
+    const members = Object.fromEntries(
+      Array.from({ length: 3_000 }, (_, index) => [`${1_000 + index}`, true]),
+    );
+    const leastMs = (name: string): number => {
+      const schema = { type: 'object', properties: { [name]: { properties: members } } };
+      const times = Array.from({ length: 3 }, () => {
+        const startMs = performance.now();
+        expect(matches(schema, { a: 1 })).toBe(true);
+        return performance.now() - startMs;
+      });
+      return Math.min(...times);
+    };
+    // They took 200 times as long.
+    expect(leastMs('n'.repeat(20_000))).toBeLessThan(30 * leastMs('n') + 30);
+  });
+
+  it('refuses an $id, or a reference to one, that is too long to be resolved again and again', () => {
+    const long = `x:/${'a'.repeat(1_000)}`;
+    for (const schema of [
+      { $id: long },
+      { $ref: long },
+      { $id: 'x:/a/', $defs: { b: { $id: long.slice(3) } } },
+    ])
+      expect(() => checkSchema(schema, lenient)).toThrow('is longer than 1000 characters with its base');
+  });
+
   it('refuses another dialect, an $id that two have, and a dynamic reference that could lead to two', () => {
     expect(() => checkSchema({ $schema: 'http://json-schema.org/draft-07/schema#' }, lenient)).toThrow(
       /dialect/,

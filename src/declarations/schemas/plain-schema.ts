@@ -1,5 +1,5 @@
 import type { JsonObject } from './payload.ts';
-import { escapeToken, formOfKeyword, membersOf, type Subschema } from './schema-keywords.ts';
+import { formOfKeyword, membersOf, type Subschema } from './schema-keywords.ts';
 import { SchemaReferences } from './schema-references.ts';
 
 /**
@@ -14,8 +14,8 @@ export function plainSchema(root: JsonObject): JsonObject {
 class Rewriter {
   readonly #root: JsonObject;
   readonly #references: SchemaReferences;
-  /** Numbers of referenced subschemas, by pointer. */
-  readonly #numbers = new Map<string, number>();
+  /** Numbers of referenced subschemas. */
+  readonly #numbers = new Map<Subschema, number>();
 
   constructor(root: JsonObject) {
     this.#root = root;
@@ -24,49 +24,40 @@ class Rewriter {
   }
 
   rewritten(): JsonObject {
-    const root = this.#rewrite(this.#root, '') as JsonObject;
-    const definitions = [...this.#numbers].map(([pointer, number]) => [
-      number,
-      this.#rewrite(this.#references.subschema(pointer), pointer),
-    ]);
+    const root = this.#rewrite(this.#root) as JsonObject;
+    const definitions = [...this.#numbers].map(([schema, number]) => [number, this.#rewrite(schema)]);
     return definitions.length === 0 ? root : { ...root, $defs: Object.fromEntries(definitions) };
   }
 
   #number(schema: Subschema): void {
     if (typeof schema === 'boolean') return;
-    for (const pointer of this.#references.targets(schema)) {
-      if (pointer !== '' && !this.#numbers.has(pointer)) this.#numbers.set(pointer, this.#numbers.size);
+    for (const target of this.#references.targets(schema)) {
+      if (target !== this.#root && !this.#numbers.has(target)) this.#numbers.set(target, this.#numbers.size);
     }
     for (const [, member] of membersOf(schema)) this.#number(member);
   }
 
   /** Rewrites a subschema, or replaces it by a reference if others refer to it too, so that nothing is duplicated. */
-  #embed(schema: Subschema, pointer: string): Subschema {
-    return this.#numbers.has(pointer) ? { $ref: this.#referenceTo(pointer) } : this.#rewrite(schema, pointer);
+  #embed(schema: Subschema): Subschema {
+    const isReferred = typeof schema === 'object' && (schema === this.#root || this.#numbers.has(schema));
+    return isReferred ? { $ref: this.#referenceTo(schema) } : this.#rewrite(schema);
   }
 
-  #referenceTo(pointer: string): string {
-    return pointer === '' ? '#' : `#/$defs/${this.#numbers.get(pointer)}`;
+  #referenceTo(schema: Subschema): string {
+    return schema === this.#root ? '#' : `#/$defs/${this.#numbers.get(schema)}`;
   }
 
-  #rewrite(schema: Subschema, pointer: string): Subschema {
+  #rewrite(schema: Subschema): Subschema {
     if (typeof schema === 'boolean') return schema;
     const rewritten: JsonObject = {};
     for (const [keyword, value] of Object.entries(schema)) {
       if (keyword === '$defs' || keyword === 'definitions' || keyword === 'contentSchema') continue;
-      const rewriteMember = (name: string, member: Subschema): [string, Subschema] => [
-        name,
-        this.#embed(member, `${pointer}/${keyword}/${escapeToken(name)}`),
-      ];
       const form = formOfKeyword(keyword);
       if (form === 'check') rewritten[keyword] = value;
-      else if (form === 'schema')
-        rewritten[keyword] = this.#embed(value as Subschema, `${pointer}/${keyword}`);
-      else if (form === 'list')
-        rewritten[keyword] = (value as Subschema[]).map(
-          (item, index) => rewriteMember(String(index), item)[1],
-        );
-      else if (form === 'map') rewritten[keyword] = mapped(value as Record<string, Subschema>, rewriteMember);
+      else if (form === 'schema') rewritten[keyword] = this.#embed(value as Subschema);
+      else if (form === 'list') rewritten[keyword] = (value as Subschema[]).map((item) => this.#embed(item));
+      else if (form === 'map')
+        rewritten[keyword] = mapped(value as Record<string, Subschema>, (member) => this.#embed(member));
     }
     this.#refer(schema, rewritten);
     requireBySchemas(rewritten);
@@ -74,7 +65,7 @@ class Rewriter {
   }
 
   #refer(schema: JsonObject, rewritten: JsonObject): void {
-    const [first, ...others] = this.#references.targets(schema).map((pointer) => this.#referenceTo(pointer));
+    const [first, ...others] = this.#references.targets(schema).map((target) => this.#referenceTo(target));
     if (first !== undefined) rewritten.$ref = first;
     if (others.length === 0) return;
     const all = (rewritten.allOf ?? []) as Subschema[];
@@ -87,10 +78,7 @@ function requireBySchemas(schema: JsonObject): void {
   const { dependentRequired, dependentSchemas, allOf } = schema;
   if (dependentRequired === undefined) return;
   delete schema.dependentRequired;
-  const requiring = mapped(dependentRequired as Record<string, string[]>, (name, required) => [
-    name,
-    { required },
-  ]);
+  const requiring = mapped(dependentRequired as Record<string, string[]>, (required) => ({ required }));
   if (dependentSchemas === undefined) schema.dependentSchemas = requiring;
   else schema.allOf = [...((allOf ?? []) as Subschema[]), { dependentSchemas: requiring }];
 }
@@ -98,7 +86,7 @@ function requireBySchemas(schema: JsonObject): void {
 /** Maps to own members, `__proto__` included. */
 function mapped<T>(
   values: Readonly<Record<string, T>>,
-  map: (name: string, value: T) => [string, Subschema],
+  map: (value: T) => Subschema,
 ): Record<string, Subschema> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => map(name, value)));
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));
 }

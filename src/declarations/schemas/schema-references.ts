@@ -3,50 +3,48 @@ import { escapeToken, formOfKeyword, membersOf, type Subschema } from './schema-
 
 /** Base URI of schemas without an `$id`; nothing is ever fetched. */
 const nowhere = 'schema://fleetpost/';
+/** Of a URI: each reference is resolved against its base. */
+const uriLengthMax = 1_000;
 const dialectId = 'https://json-schema.org/draft/2020-12/schema';
 const dialect = /^https:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
+const arrayIndex = /^(?:0|[1-9]\d*)$/;
 
 /**
- * The subschemas of a schema by JSON Pointer, and the targets of its references (JSON Schema Core 2020-12, 8.2): JSON
- * Pointers, anchors, and the `$id`s of subschemas. References must stay within the schema, and lead to a subschema: a
- * value of `const`, say, was never checked as one.
+ * The targets of a schema's references (JSON Schema Core 2020-12, 8.2): JSON Pointers, anchors, and the `$id`s of
+ * subschemas. References must stay within the schema, and lead to a subschema: a value of `const`, say, was never
+ * checked as one. Subschemas are known by identity: their pointers can each be as long as the schema, and V8 hashes no
+ * more of a long text than its length.
  */
 export class SchemaReferences {
-  readonly #subschemas = new Map<string, Subschema>();
   /** Base URIs of subschemas. */
   readonly #bases = new Map<JsonObject, string>();
-  /** Pointers by URI, with or without an anchor. */
-  readonly #addresses = new Map<string, string>();
+  /** Subschemas by URI, with or without an anchor. */
+  readonly #addresses = new Map<string, JsonObject>();
   readonly #dynamicAnchors = new Map<string, number>();
 
   /** @throws Error naming the path of an unknown keyword. */
   constructor(root: JsonObject) {
-    this.#addresses.set(nowhere, '');
+    this.#addresses.set(nowhere, root);
     this.#collect(root, '', nowhere);
   }
 
-  subschema(pointer: string): Subschema {
-    return this.#subschemas.get(pointer) ?? false;
-  }
-
-  /** Resolves `$ref` and `$dynamicRef` of a subschema to pointers. @throws Error for a dangling reference. */
-  targets(schema: JsonObject): string[] {
+  /** Resolves `$ref` and `$dynamicRef` of a subschema. @throws Error for a dangling reference. */
+  targets(schema: JsonObject): Subschema[] {
     const { $ref, $dynamicRef } = schema;
     const base = this.#bases.get(schema) ?? nowhere;
-    const pointers: string[] = [];
-    if (typeof $ref === 'string') pointers.push(this.#resolve($ref, base));
+    const targets: Subschema[] = [];
+    if (typeof $ref === 'string') targets.push(this.#resolve($ref, base));
     if (typeof $dynamicRef === 'string') {
       const name = $dynamicRef.replace(/^.*#/, '');
       // If there were several, the target would depend on the evaluation path.
       if ((this.#dynamicAnchors.get(name) ?? 0) > 1)
         throw new Error(`the $dynamicAnchor that a $dynamicRef leads to must be the only one of its name`);
-      pointers.push(this.#resolve($dynamicRef, base));
+      targets.push(this.#resolve($dynamicRef, base));
     }
-    return pointers;
+    return targets;
   }
 
   #collect(value: Subschema, pointer: string, outerBase: string): void {
-    this.#subschemas.set(pointer, value);
     if (typeof value === 'boolean') return;
     for (const keyword of Object.keys(value)) {
       if (formOfKeyword(keyword) === undefined) {
@@ -60,48 +58,71 @@ export class SchemaReferences {
       );
     const base = typeof $id === 'string' ? absolute($id, outerBase) : outerBase;
     this.#bases.set(value, base);
-    if (base !== outerBase) this.#name(base, pointer);
-    if (typeof $anchor === 'string') this.#name(`${base}#${$anchor}`, pointer);
+    const name = (address: string): void => {
+      if ((this.#addresses.get(address) ?? value) !== value)
+        throw new Error(`${quoted(pointer)} has an $id or anchor that another subschema has too`);
+      this.#addresses.set(address, value);
+    };
+    if (base !== outerBase) name(base);
+    if (typeof $anchor === 'string') name(`${base}#${$anchor}`);
     if (typeof $dynamicAnchor === 'string') {
-      this.#name(`${base}#${$dynamicAnchor}`, pointer);
+      name(`${base}#${$dynamicAnchor}`);
       this.#dynamicAnchors.set($dynamicAnchor, (this.#dynamicAnchors.get($dynamicAnchor) ?? 0) + 1);
     }
     for (const [rest, member] of membersOf(value)) this.#collect(member, pointer + rest, base);
   }
 
-  #name(address: string, pointer: string): void {
-    const known = this.#addresses.get(address);
-    if (known !== undefined && known !== pointer)
-      throw new Error(`${quoted(pointer)} has an $id or anchor that another subschema has too`);
-    this.#addresses.set(address, pointer);
-  }
-
-  #resolve(reference: string, base: string): string {
+  #resolve(reference: string, base: string): Subschema {
     const [before = '', fragment = ''] = reference.split('#', 2);
     const uri = before === '' ? base : absolute(before, base);
     const isPointer = fragment === '' || fragment.startsWith('/');
     const start = this.#addresses.get(isPointer ? uri : `${uri}#${fragment}`);
-    const pointer = start === undefined || !isPointer ? start : start + canonical(fragment);
-    if (pointer === undefined || !this.#subschemas.has(pointer))
+    const target = start === undefined || !isPointer ? start : subschemaAt(start, tokensOf(fragment));
+    if (target === undefined)
       throw new Error(`the reference ${quoted(reference)} does not lead to one of its subschemas`);
-    return pointer;
+    return target;
   }
 }
 
 function absolute(uri: string, base: string): string {
   try {
-    const url = new URL(uri, base);
+    const url = new URL(uri.slice(0, uriLengthMax + 1), base);
     url.hash = '';
-    return url.href;
+    if (url.href.length <= uriLengthMax) return url.href;
   } catch {
     throw new Error(`${quoted(uri)} is not a URI reference`);
   }
+  throw new Error(`${quoted(uri)} is longer than ${uriLengthMax} characters with its base`);
 }
 
-/** Decodes the fragment's percent-encoding (RFC 6901, 6) and escapes it as this file does. */
-function canonical(fragment: string): string {
-  const tokens = decodedFragment(fragment).split('/');
-  return tokens.map((token) => escapeToken(token.replaceAll('~1', '/').replaceAll('~0', '~'))).join('/');
+/** Follows a JSON Pointer from subschema to subschema; undefined if it leads elsewhere. */
+function subschemaAt(start: Subschema, tokens: readonly string[]): Subschema | undefined {
+  let at = start;
+  for (let index = 0; index < tokens.length; index += 1) {
+    const keyword = tokens[index] ?? '';
+    const form = formOfKeyword(keyword);
+    let next = memberOf(at, keyword);
+    if (form === 'list' || form === 'map') {
+      index += 1;
+      const name = tokens[index] ?? '';
+      next = form === 'map' || arrayIndex.test(name) ? memberOf(next, name) : undefined;
+    } else if (form !== 'schema') return undefined;
+    if (next === undefined) return undefined;
+    at = next as Subschema;
+  }
+  return at;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as JsonObject)[name]
+    : undefined;
+}
+
+/** Decodes the fragment's percent-encoding (RFC 6901, 6), and its tokens. */
+function tokensOf(fragment: string): string[] {
+  const [, ...tokens] = decodedFragment(fragment).split('/');
+  return tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 function decodedFragment(fragment: string): string {
