@@ -48,38 +48,68 @@ export interface FleetsOptions {
   onDisabled(schema: DisabledSchema): void;
 }
 
-/** One fleet with all its schemas: immutable, and sent to the workers on every change. */
+/** One fleet with all its schemas: immutable. */
 export interface FleetSnapshot {
   fleet: Fleet;
   schemas: readonly SchemaText[];
 }
 
+/** A change of a fleet, for who has applied all before it: its schemas are up to 64 MB, which no change is to send. */
+export interface FleetUpdate {
+  fleet: Fleet;
+  put: readonly SchemaText[];
+  deleted: readonly Pick<SchemaText, 'kind' | 'name'>[];
+}
+
+/** What leads from one snapshot of a fleet to a later one, which shares with it what is unchanged. */
+export function updateOf(before: FleetSnapshot | undefined, { fleet, schemas }: FleetSnapshot): FleetUpdate {
+  if (fleet.deletingSinceMs !== undefined) return { fleet, put: [], deleted: [] };
+  const known = new Set(before?.schemas);
+  const left = new Set(schemas.map(({ kind, name }) => `${kind}/${name}`));
+  const deleted = [...known].filter(({ kind, name }) => !left.has(`${kind}/${name}`));
+  return {
+    fleet,
+    put: schemas.filter((schema) => !known.has(schema)),
+    deleted: deleted.map(({ kind, name }) => ({ kind, name })),
+  };
+}
+
 /** A fleet on the request path. */
 class FleetView {
-  readonly fleet: Fleet;
+  #fleet: Fleet;
   readonly #schemas: Readonly<Record<SchemaKind, Map<string, Schema>>>;
   readonly #budget: CompileBudget;
+  readonly #options: FleetsOptions;
 
-  /** Reuses unchanged schemas of `before`, so that a change recompiles just one. */
-  constructor(
-    { fleet, schemas }: FleetSnapshot,
-    before: FleetView | undefined,
-    { settings, defersCompiling, onDisabled }: FleetsOptions,
-  ) {
-    this.fleet = fleet;
-    this.#budget = before === undefined ? new CompileBudget(settings, defersCompiling) : before.#budget;
+  constructor(fleet: Fleet, options: FleetsOptions) {
+    this.#fleet = fleet;
+    this.#options = options;
     this.#schemas = { datapoint: new Map(), message: new Map(), mail: new Map() };
-    for (const { kind, name, text, disabled } of schemas) {
-      const known = before?.schema(kind, name);
-      // Putting it again enables it, even with the same text.
-      const isSame = known?.text === text && known.disabled === disabled;
-      const onSchemaDisabled = (reason: string): void =>
-        onDisabled({ fleetId: fleet.fleetId, kind, name, text, disabled: reason });
-      const schema = isSame
-        ? known
-        : new Schema(text, { settings, budget: this.#budget, onDisabled: onSchemaDisabled }, disabled);
-      this.#schemas[kind].set(name, schema);
-    }
+    this.#budget = new CompileBudget(options.settings, options.defersCompiling);
+  }
+
+  get fleet(): Fleet {
+    return this.#fleet;
+  }
+
+  update({ fleet, put, deleted }: FleetUpdate): void {
+    this.#fleet = fleet;
+    for (const { kind, name } of deleted) this.#schemas[kind].delete(name);
+    for (const schema of put) this.#put(schema);
+  }
+
+  #put({ kind, name, text, disabled }: SchemaText): void {
+    const known = this.schema(kind, name);
+    // Putting it again enables it, even with the same text.
+    if (known?.text === text && known.disabled === disabled) return;
+    const { fleetId } = this.#fleet;
+    const { settings, onDisabled } = this.#options;
+    const watch = {
+      settings,
+      budget: this.#budget,
+      onDisabled: (reason: string) => onDisabled({ fleetId, kind, name, text, disabled: reason }),
+    };
+    this.#schemas[kind].set(name, new Schema(text, watch, disabled));
   }
 
   schema(kind: SchemaKind, name: string): Schema | undefined {
@@ -87,20 +117,25 @@ class FleetView {
   }
 }
 
-/** The fleets known to one thread, replaced one snapshot at a time; without those that are being deleted. */
+/** The fleets known to one thread, changed one update at a time; without those that are being deleted. */
 export class Fleets {
   readonly #views = new Map<string, FleetView>();
   readonly #options: FleetsOptions;
 
   constructor(snapshots: readonly FleetSnapshot[], options: FleetsOptions) {
     this.#options = options;
-    for (const snapshot of snapshots) this.put(snapshot);
+    for (const snapshot of snapshots) this.update(updateOf(undefined, snapshot));
   }
 
-  put(snapshot: FleetSnapshot): void {
-    const { fleetId, deletingSinceMs } = snapshot.fleet;
-    if (deletingSinceMs !== undefined) this.#views.delete(fleetId);
-    else this.#views.set(fleetId, new FleetView(snapshot, this.#views.get(fleetId), this.#options));
+  update(update: FleetUpdate): void {
+    const { fleet } = update;
+    if (fleet.deletingSinceMs !== undefined) {
+      this.#views.delete(fleet.fleetId);
+      return;
+    }
+    const view = this.#views.get(fleet.fleetId) ?? new FleetView(fleet, this.#options);
+    view.update(update);
+    this.#views.set(fleet.fleetId, view);
   }
 
   get(fleetId: string): Fleet | undefined {

@@ -3,7 +3,14 @@ import { ApiError } from '../core/errors.ts';
 import { Collection } from '../storage/tables/collection.ts';
 import type { StoredChange, TableStore } from '../storage/tables/table-store.ts';
 import { Changes } from './changes.ts';
-import type { DisabledSchema, Fleet, FleetSnapshot, SchemaText } from './fleet.ts';
+import {
+  type DisabledSchema,
+  type Fleet,
+  type FleetSnapshot,
+  type FleetUpdate,
+  type SchemaText,
+  updateOf,
+} from './fleet.ts';
 import { fleetTable, type SchemaKey, schemaTable } from './fleet-tables.ts';
 import { refuseDamaged } from './refuse-damaged.ts';
 import { SchemaChecker, type SchemaCheckerSettings } from './schema-checks/schema-checker.ts';
@@ -64,7 +71,9 @@ export class Registry {
   readonly #fleets = new Map<string, FleetSnapshot>();
   /** Deleted fleets whose ids are taken. */
   readonly #retired = new Map<string, Fleet>();
-  #publish: (snapshot: FleetSnapshot) => Promise<void> = async () => {};
+  /** Fleets as the threads know them. */
+  readonly #published = new Map<string, FleetSnapshot>();
+  #send: (update: FleetUpdate) => Promise<void> = async () => {};
 
   constructor(stored: TableStore, limits: RegistryLimits) {
     this.#stored = stored;
@@ -97,9 +106,19 @@ export class Registry {
     await Promise.all([...removed, ...changed].map((snapshot) => this.#publish(snapshot)));
   }
 
-  /** Sets the function that publishes every change before it settles. */
-  onChange(publish: (snapshot: FleetSnapshot) => Promise<void>): void {
-    this.#publish = publish;
+  /**
+   * Sets the function that publishes every change before it settles, to threads that have started with these snapshots;
+   * and publishes what has changed since.
+   */
+  async onChange(
+    snapshots: readonly FleetSnapshot[],
+    send: (update: FleetUpdate) => Promise<void>,
+  ): Promise<void> {
+    this.#send = send;
+    for (const snapshot of snapshots) this.#published.set(snapshot.fleet.fleetId, snapshot);
+    const removed = snapshots.filter(({ fleet }) => !this.#fleets.has(fleet.fleetId)).map(deletingOf);
+    const changed = this.snapshots().filter((one) => this.#published.get(one.fleet.fleetId) !== one);
+    await Promise.all([...removed, ...changed].map((snapshot) => this.#publish(snapshot)));
   }
 
   snapshots(): FleetSnapshot[] {
@@ -298,5 +317,14 @@ export class Registry {
   async #replace(snapshot: FleetSnapshot): Promise<void> {
     this.#fleets.set(snapshot.fleet.fleetId, snapshot);
     await this.#publish(snapshot);
+  }
+
+  /** Sends updates in the order of the changes: in the turn of each. */
+  #publish(snapshot: FleetSnapshot): Promise<void> {
+    const { fleetId, deletingSinceMs } = snapshot.fleet;
+    const update = updateOf(this.#published.get(fleetId), snapshot);
+    if (deletingSinceMs === undefined) this.#published.set(fleetId, snapshot);
+    else this.#published.delete(fleetId);
+    return this.#send(update);
   }
 }

@@ -61,13 +61,14 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
   const { lifecycle, folder, config, tls, log, readiness } = start;
   const { controlPlane, backups, databases } = await openState(start);
   const { registry, claimTokens, audit, hold } = controlPlane;
-  logDisabledAtStart(log, registry.snapshots());
+  const snapshots = registry.snapshots();
+  logDisabledAtStart(log, snapshots);
   const disableSchema = (schema: DisabledSchema): void => {
     registry.disableSchema(schema).catch((error: unknown) => {
       log.error({ err: error, schema: schema.name }, 'disabling a schema on other threads failed');
     });
   };
-  const fleets = new Fleets(registry.snapshots(), {
+  const fleets = new Fleets(snapshots, {
     settings: config.settings,
     // Mail of operators and actions, which would fail for good.
     defersCompiling: false,
@@ -81,7 +82,7 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
     shardFolders: folder.shardFolders,
     databases: await databases?.openMainDatabases({ config, fleets, hold: hold.flag, log }),
     tls,
-    fleets: registry.snapshots(),
+    fleets: snapshots,
     hold: hold.flag,
     claim: (claim) => claims.claim(claim),
     onDisabledSchema: disableSchema,
@@ -89,9 +90,9 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
   });
   lifecycle.start('workers', () => cluster.stop());
   const claims = new Claims({ config, claimTokens, shards: cluster.shards, audit });
-  registry.onChange(async (snapshot) => {
-    fleets.put(snapshot);
-    await cluster.putFleet(snapshot);
+  await registry.onChange(snapshots, async (update) => {
+    fleets.update(update);
+    await cluster.updateFleet(update);
   });
   const { certificates, acme } = await startCertificates(start, cluster);
   const traces = traceExport(config, cluster, log);

@@ -6,7 +6,7 @@ import type { Log } from '../core/telemetry/log.ts';
 import type { TakenSpans } from '../core/telemetry/trace.ts';
 import { WorkerMetrics } from '../core/telemetry/worker-metrics.ts';
 import type { ClaimedDevice, ClaimRequest } from '../declarations/claim-token.ts';
-import type { DisabledSchema, FleetSnapshot } from '../declarations/fleet.ts';
+import type { DisabledSchema, FleetSnapshot, FleetUpdate } from '../declarations/fleet.ts';
 import { Lockouts } from '../device-api/auth/lockouts.ts';
 import { AddressCensus, ConnectionCounts } from '../device-api/limits/connection-gate.ts';
 import type { Talker } from '../device-api/limits/top-talkers.ts';
@@ -149,8 +149,8 @@ export class WorkerPool {
   }
 
   /** Settles when every worker applies it. */
-  async putFleet(snapshot: FleetSnapshot): Promise<void> {
-    await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'putFleet', snapshot })));
+  async updateFleet(update: FleetUpdate): Promise<void> {
+    await Promise.all(this.#members.map(({ channel }) => channel.ask({ type: 'updateFleet', update })));
   }
 
   /** Settles when every thread applies the values. */

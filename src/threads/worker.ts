@@ -61,8 +61,8 @@ function onCall(call: Call, completion: Completion<unknown>, channel: Channel): 
 
 async function answer(call: Call): Promise<unknown> {
   switch (call.type) {
-    case 'putFleet':
-      return fleets.put(call.snapshot);
+    case 'updateFleet':
+      return fleets.update(call.update);
     case 'configure':
       return configure(call.values);
     case 'renewCertificate':

@@ -3,7 +3,7 @@ import type { TlsFiles } from '../../core/config/tls.ts';
 import type { ErrorCode, ErrorOptions } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { ClaimRequest } from '../../declarations/claim-token.ts';
-import type { DisabledSchema, FleetSnapshot } from '../../declarations/fleet.ts';
+import type { DisabledSchema, FleetSnapshot, FleetUpdate } from '../../declarations/fleet.ts';
 import type { LockoutMemory } from '../../device-api/auth/lockouts.ts';
 import type { RateMemory } from '../../device-api/limits/request-rates.ts';
 import type { AppDescriptor } from '../../device-api/uws/uws.ts';
@@ -19,7 +19,7 @@ export type Call =
   | { type: 'subscribe'; stream: number; device: DeviceKey }
   /** Which devices of the shard have open event streams: a method of `Presence` and its parameters. */
   | { type: 'presence'; method: keyof Presence; params: unknown[] }
-  | { type: 'putFleet'; snapshot: FleetSnapshot }
+  | { type: 'updateFleet'; update: FleetUpdate }
   | { type: 'configure'; values: Partial<ThreadSettings> }
   /** To the main thread; the answer is the device. */
   | { type: 'claim'; claim: ClaimRequest }
