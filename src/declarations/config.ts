@@ -30,6 +30,10 @@ export const declarationKeys = {
     { default: 1_000, minimum: 10, maximum: 60_000, isReloadable: true },
     'Maximum time for checking one body. A schema whose check takes longer is disabled (503) until it is put again or the server restarts. Raise it on a slow machine.',
   ),
+  schemaCheckMillisecondsPerSecondMax: integer(
+    { default: 10, minimum: 0, maximum: 1_000, isReloadable: true },
+    'Maximum time that one thread spends each second on schemas of one fleet that take longer than 5 ms to check or compile, saved up for 100 s. Beyond it, what could take as long gets 503. Raise it for large bodies with many patterns. 0: no limit.',
+  ),
   apiTokensMax: integer(
     { default: 1_000, minimum: 1, maximum: 100_000, isReloadable: true },
     'Maximum API tokens of this server, including expired ones.',

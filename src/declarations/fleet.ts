@@ -1,5 +1,6 @@
 import { ApiError } from '../core/errors.ts';
-import { CompileBudget } from './schemas/compile-budget.ts';
+import { CheckBudget } from './schema-budgets/check-budget.ts';
+import { CompileBudget } from './schema-budgets/compile-budget.ts';
 import type { JsonObject } from './schemas/payload.ts';
 import { Schema, type SchemaKind, type SchemaWatch } from './schemas/schema.ts';
 
@@ -78,14 +79,16 @@ export function updateOf(before: FleetSnapshot | undefined, { fleet, schemas }: 
 class FleetView {
   #fleet: Fleet;
   readonly #schemas: Readonly<Record<SchemaKind, Map<string, Schema>>>;
-  readonly #budget: CompileBudget;
+  readonly #compilations: CompileBudget;
+  readonly checks: CheckBudget;
   readonly #options: FleetsOptions;
 
   constructor(fleet: Fleet, options: FleetsOptions) {
     this.#fleet = fleet;
     this.#options = options;
     this.#schemas = { datapoint: new Map(), message: new Map(), mail: new Map() };
-    this.#budget = new CompileBudget(options.settings, options.defersCompiling);
+    this.checks = new CheckBudget(options.settings);
+    this.#compilations = new CompileBudget(options.settings, this.checks, options.defersCompiling);
   }
 
   get fleet(): Fleet {
@@ -106,7 +109,8 @@ class FleetView {
     const { settings, onDisabled } = this.#options;
     const watch = {
       settings,
-      budget: this.#budget,
+      compilations: this.#compilations,
+      checks: this.checks,
       onDisabled: (reason: string) => onDisabled({ fleetId, kind, name, text, disabled: reason }),
     };
     this.#schemas[kind].set(name, new Schema(text, watch, disabled));
@@ -144,6 +148,11 @@ export class Fleets {
 
   *all(): Generator<Fleet> {
     for (const { fleet } of this.#views.values()) yield fleet;
+  }
+
+  /** Budget of the time that checks of a fleet take of this thread. */
+  checksOf(fleetId: string): CheckBudget | undefined {
+    return this.#views.get(fleetId)?.checks;
   }
 
   /** @throws ApiError schema_not_found (D2, D12). */

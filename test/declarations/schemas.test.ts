@@ -214,7 +214,10 @@ describe('a schema whose check takes too long', () => {
   const schema = inA({ pattern: '(a|b)*a(a|b){60}$' });
 
   it('is disabled on every worker, and for no other; put again, it is tried again', async () => {
-    await using strict = await TestServer.start({ schemaCheckMillisecondsMax: 10 });
+    await using strict = await TestServer.start({
+      schemaCheckMillisecondsMax: 10,
+      schemaCheckMillisecondsPerSecondMax: 0,
+    });
     const own = await createFleet(strict);
     const sender = await own.createDevice();
     await own.putSchema('datapoint', 'slow', schema);

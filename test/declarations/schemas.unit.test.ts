@@ -194,6 +194,14 @@ describe('only keywords of JSON Schema 2020-12 are taken', () => {
     expect(() => checkSchema(schema, lenient)).toThrow(start);
   });
 
+  it('has errors of a bounded length, however long its names are: each of twenty had 60 KB', () => {
+    const schema = { properties: { list: { items: { required: ['n'.repeat(60_000)] } } } };
+    const check = () => new Schema(JSON.stringify(schema), unwatched).check({ list: [{}, {}] }, 20);
+    const msg = `must have required property '${'n'.repeat(300)}`.slice(0, 256);
+    const errors = [0, 1].map((index) => ({ path: `/list/${index}`, msg }));
+    expect(check).toThrow(expect.objectContaining({ options: { errors } }));
+  });
+
   it('takes no longer for members of a long name: V8 hashes no more than the length of their pointers', () => {
     const members = Object.fromEntries(
       Array.from({ length: 3_000 }, (_, index) => [`${1_000 + index}`, true]),

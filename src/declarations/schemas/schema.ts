@@ -1,6 +1,7 @@
 import type { Settings } from '../../core/config/settings.ts';
 import { ApiError, type FieldError, unavailable } from '../../core/errors.ts';
-import type { CompileBudget } from './compile-budget.ts';
+import type { CheckBudget } from '../schema-budgets/check-budget.ts';
+import type { CompileBudget } from '../schema-budgets/compile-budget.ts';
 import type { JsonObject } from './payload.ts';
 import { plainSchema } from './plain-schema.ts';
 import { exhaustiveSteps } from './schema-cost.ts';
@@ -20,11 +21,20 @@ const disabledRetrySeconds = 60;
 /** Bytes of a schema compiled in the time of one state of a pattern. */
 const bytesPerState = 16;
 
+/** Limits of the schemas of a thread. */
+export interface SchemaSettings {
+  schemaCheckMillisecondsMax: number;
+  schemaCheckMillisecondsPerSecondMax: number;
+  schemaPatternStatesMax: number;
+}
+
 /** Limits and notification of a schema. */
 export interface SchemaWatch {
-  readonly settings: Settings<{ schemaCheckMillisecondsMax: number; schemaPatternStatesMax: number }>;
+  readonly settings: Settings<SchemaSettings>;
   /** Budget of the fleet's compilations on this thread. */
-  readonly budget?: CompileBudget;
+  readonly compilations?: CompileBudget;
+  /** Budget of the time that its checks take of this thread. */
+  readonly checks?: CheckBudget;
   /** Called once, with the reason for disabling it. */
   onDisabled(reason: string): void;
 }
@@ -34,6 +44,7 @@ export const unwatched: SchemaWatch = {
   settings: {
     current: {
       schemaCheckMillisecondsMax: Number.POSITIVE_INFINITY,
+      schemaCheckMillisecondsPerSecondMax: 0,
       schemaPatternStatesMax: Number.POSITIVE_INFINITY,
     },
   },
@@ -70,26 +81,30 @@ export class Schema {
   /**
    * `bytes` is the length of the parsed body.
    * @throws ApiError schema_mismatch with the failing paths, or only the first if finding all would take long;
-   * unavailable if the schema is disabled, or its fleet compiles too many at once.
+   * unavailable if the schema is disabled, or its fleet compiles too many at once or has taken too much time.
    */
   check(value: JsonObject, bytes: number): void {
+    const { settings, checks } = this.#watch;
     const compiled = this.#compiled ?? this.#compile();
+    checks?.admitCheck(compiled.exhaustiveSteps, bytes);
     const startedAtMs = performance.now();
     const errors = errorsOf(compiled, value, bytes);
     const milliseconds = performance.now() - startedAtMs;
-    if (milliseconds > this.#watch.settings.current.schemaCheckMillisecondsMax)
+    if (milliseconds > settings.current.schemaCheckMillisecondsMax)
       this.#confirmSlow(compiled, value, bytes, milliseconds);
+    checks?.spend(performance.now() - startedAtMs);
     if (errors !== undefined) throw new ApiError('schema_mismatch', { errors });
   }
 
   /** @throws ApiError unavailable if it is disabled, or becomes so, or must wait. */
   #compile(): Compiled {
     if (this.#disabled !== undefined) return this.#refuse();
-    const { settings, budget } = this.#watch;
+    const { settings, compilations, checks } = this.#watch;
+    const startedAtMs = performance.now();
     try {
       const schema = JSON.parse(this.text) as JsonObject;
       this.#states ??= Math.ceil(this.text.length / bytesPerState) + patternsSize(schema).states;
-      budget?.take(this.#states, () => {
+      compilations?.take(this.#states, () => {
         this.#compiled = undefined;
       });
       const plain = plainSchema(schema);
@@ -108,6 +123,8 @@ export class Schema {
       // Devices read this too; the reason is shown when it is put again.
       this.#disable('it cannot be compiled');
       return this.#refuse();
+    } finally {
+      checks?.spend(performance.now() - startedAtMs);
     }
   }
 

@@ -2,9 +2,9 @@ import type { FieldError } from '../../core/errors.ts';
 import { escapeToken } from './schema-keywords.ts';
 import { ValueNumbers } from './unique-items.ts';
 
-/** Limits of an error report; a path can be as long as the body. */
+/** Limits of an error report: a path can be as long as the body, a message as the schema. */
 const reportedErrorsMax = 20;
-const reportedPathLengthMax = 256;
+const reportedLengthMax = 256;
 
 /** Members and items that a schema has looked at, for `unevaluatedProperties` and `unevaluatedItems` beside it. */
 export class Evaluated {
@@ -50,7 +50,7 @@ export class Validation {
   fail(text: () => string): false {
     if (this.#path !== undefined && this.errors.length < reportedErrorsMax) {
       const path = this.#path.map((step) => `/${escapeToken(String(step))}`).join('');
-      this.errors.push({ path: path.slice(0, reportedPathLengthMax), msg: text() });
+      this.errors.push({ path: path.slice(0, reportedLengthMax), msg: text().slice(0, reportedLengthMax) });
     }
     return false;
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../../src/core/identity.ts';
 import { formatUuid, generateUuid } from '../../../src/core/uuid.ts';
+import { CheckBudget } from '../../../src/declarations/schema-budgets/check-budget.ts';
 import type { LogPage, StoredRecord } from '../../../src/domain/records/record.ts';
 import type { Action, ActionVersion } from '../../../src/features/actions/declaration/action.ts';
 import { ActionDeadLetters } from '../../../src/features/actions/outbox/dead-letters.ts';
@@ -65,19 +66,29 @@ class Subject {
     versions: [],
   };
 
-  constructor() {
+  readonly #filter: ActionVersion['filter'];
+  readonly #checks: CheckBudget | undefined;
+
+  constructor(filter: ActionVersion['filter'] = {}, checks?: CheckBudget) {
+    this.#filter = filter;
+    this.#checks = checks;
     this.queue = this.#start();
   }
 
   #start(): ActionQueue {
-    return new ActionQueue(this.#action, version, {
-      config,
-      journal,
-      logEnds: [this.log.length],
-      deadLetters: new ActionDeadLetters(journal, () => config.settings.current.actionDeadLettersMax),
-      inFlight: () => 0,
-      devicesBehindMax,
-    });
+    return new ActionQueue(
+      this.#action,
+      { ...version, filter: this.#filter },
+      {
+        config,
+        checks: this.#checks,
+        journal,
+        logEnds: [this.log.length],
+        deadLetters: new ActionDeadLetters(journal, () => config.settings.current.actionDeadLettersMax),
+        inFlight: () => 0,
+        devicesBehindMax,
+      },
+    );
   }
 
   /** As after a kill: what was not committed never was. */
@@ -285,4 +296,19 @@ it('whatever fails, waits and is killed, each record is done once and those of a
       expect(own, label).toEqual([...new Set(own)].toSorted((a, b) => a - b));
     }
   }
+});
+
+it('records wait in the log while filters of the fleet have taken more time than they may', () => {
+  const checks = new CheckBudget({ current: { schemaCheckMillisecondsPerSecondMax: 10 } });
+  const filtering = new Subject({ payload: { type: 'object' } }, checks);
+  const other = new Subject({}, checks);
+  for (const subject of [filtering, other]) subject.send(slow);
+  // 100 ms more than what is saved up.
+  checks.spend(1_105);
+  for (const subject of [filtering, other]) subject.look();
+  expect([filtering.queue.held, filtering.queue.inHand]).toEqual(['limited', 0]);
+  expect([other.queue.held, other.queue.inHand]).toEqual([undefined, 1]);
+  vi.advanceTimersByTime(10_001);
+  filtering.look();
+  expect([filtering.queue.held, filtering.queue.inHand]).toEqual([undefined, 1]);
 });

@@ -1,5 +1,6 @@
 import { ApiError, isUnavailable } from '../../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
+import type { CheckBudget } from '../../../declarations/schema-budgets/check-budget.ts';
 import { type JsonObject, parseJson } from '../../../declarations/schemas/payload.ts';
 import { Schema, unwatched } from '../../../declarations/schemas/schema.ts';
 import type { Device } from '../../../domain/devices/device.ts';
@@ -13,13 +14,27 @@ export class Trigger {
   readonly #devices: ReadonlySet<string> | undefined;
   readonly #tags: ActionFilter['tags'];
   readonly #payload: Schema | undefined;
+  readonly #checks: CheckBudget | undefined;
 
-  constructor(action: Action, { on, filter }: ActionVersion, settings = unwatched.settings) {
+  /** `checks`: budget of the time that the fleet's checks take of this thread. */
+  constructor(
+    action: Action,
+    { on, filter }: ActionVersion,
+    settings = unwatched.settings,
+    checks?: CheckBudget,
+  ) {
     this.#fleetId = action.fleetId;
     this.#names = new Set(on.map(({ kind, schema }) => `${kind}:${schema}`));
     this.#devices = filter.devices && new Set(filter.devices);
     this.#tags = filter.tags;
-    this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload), { ...unwatched, settings });
+    const watch = { ...unwatched, settings, ...(checks && { checks }) };
+    this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload), watch);
+    this.#checks = checks;
+  }
+
+  /** True while the checks of its fleet have taken more time than they may: records wait in the log meanwhile. */
+  get mustWait(): boolean {
+    return this.#payload !== undefined && this.#checks !== undefined && this.#checks.waitSeconds > 0;
   }
 
   /** True if the record is from its fleet and of one of its schemas, regardless of the filter. */

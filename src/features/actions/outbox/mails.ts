@@ -1,4 +1,5 @@
-import { ApiError } from '../../../core/errors.ts';
+import { EventLoopBudget } from '../../../core/async.ts';
+import { ApiError, isUnavailable } from '../../../core/errors.ts';
 import { type DeviceKey, deviceKeyOf } from '../../../core/identity.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { JsonObject } from '../../../declarations/schemas/payload.ts';
@@ -15,6 +16,8 @@ const pageSize = 1_000;
  * takes.
  */
 const mailBytesMax = 16 * 1024 * 1024;
+/** A run may send a thousand mails, each of which is checked. */
+const budget = new EventLoopBudget();
 
 export interface Addressing {
   fleets: Fleets;
@@ -59,6 +62,7 @@ async function resolveSends(
   const { actionMailsMax: mailsMax } = addressing.config.settings.current;
   let bytesInAll = 0;
   for (const { to, name, payload, ttlSeconds } of sends) {
+    await budget.take(fleetId);
     const bytes = Buffer.from(payload, 'utf8');
     checkMail(fleetId, name, bytes, addressing.fleets);
     const devices =
@@ -99,10 +103,10 @@ function checkMail(fleetId: string, name: string, bytes: Buffer, fleets: Fleets)
     // Escaped, as a path has names of members in it, which may come from a device.
     const path = first === undefined || first.path === '' ? 'It' : harmless(first.path, 200);
     const where = first === undefined ? '' : ` ${path} ${first.msg}.`;
-    throw new RunFailure({
-      code: 'invalid_mail',
-      msg: `A mail ${name} does not match its schema.${where}`,
-    });
+    const why = isUnavailable(error)
+      ? `was not checked: ${error.message}`
+      : `does not match its schema.${where}`;
+    throw new RunFailure({ code: 'invalid_mail', msg: `A mail ${name} ${why}` });
   }
 }
 

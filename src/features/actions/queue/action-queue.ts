@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { RateLimiter } from '../../../core/rate-limiter.ts';
+import type { CheckBudget } from '../../../declarations/schema-budgets/check-budget.ts';
 import type { Device } from '../../../domain/devices/device.ts';
 import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
@@ -31,6 +32,8 @@ export interface ActionQueueOptions {
   deadLetters: ActionDeadLetters;
   /** Number of runs whose mails are in flight, each of which may still become a dead letter. */
   inFlight(): number;
+  /** Budget of the time that checks of its fleet take of this thread. */
+  checks?: CheckBudget | undefined;
   devicesBehindMax?: number;
 }
 
@@ -87,7 +90,7 @@ export class ActionQueue implements Claimant {
     this.#options = options;
     this.#devicesBehindMax = devicesBehindMax;
     this.id = actionKey(action.id);
-    this.#trigger = new Trigger(action, version, config.settings);
+    this.#trigger = new Trigger(action, version, config.settings, options.checks);
     this.#inHand = new InHand(
       () => this.#recordsMax,
       (run) => this.#mayStart(run),
@@ -117,7 +120,7 @@ export class ActionQueue implements Claimant {
   get held(): 'dead_letters_full' | 'devices_full' | 'limited' | undefined {
     if (this.#options.deadLetters.isFull(this.id)) return 'dead_letters_full';
     if (this.#isHeldByDevices) return 'devices_full';
-    return this.#isRateOpen ? undefined : 'limited';
+    return this.#isRateOpen && !this.#trigger.mustWait ? undefined : 'limited';
   }
 
   /** Call before a poll. When no further record fits in hand, returns what cannot run now to the log. */
@@ -131,6 +134,7 @@ export class ActionQueue implements Claimant {
    */
   wants(shard: number): boolean {
     if (!this.#mayTake || this.#isHeldByDevices || !this.#hasRoomForPage) return false;
+    if (this.#trigger.mustWait) return false;
     const first = this.#shardBehind;
     return first === undefined || first === shard;
   }
@@ -163,7 +167,7 @@ export class ActionQueue implements Claimant {
 
   /** Position to read the log of that shard again from, for devices that are behind and have room. */
   wantsAgain(shard: number): number | undefined {
-    if (!this.#mayTake) return undefined;
+    if (!this.#mayTake || this.#trigger.mustWait) return undefined;
     let from: number | undefined;
     for (const [device, next] of this.progress[shard]?.behind.passed() ?? []) {
       if ((from === undefined || next < from) && this.#mayCatchUp(shard, device)) from = next;
@@ -186,8 +190,9 @@ export class ActionQueue implements Claimant {
       if (position >= scanned) break;
       if (!following.has(device) || position < (behind.nextOf(device) ?? 0)) continue;
       behind.moveOn(device, position + 1);
-      if (!this.#isFor(record, progress, senders.get(device))) continue;
-      if (this.#inHand.hasRoomFor(device)) this.#take(shard, progress, record);
+      const mustWait = this.#trigger.mustWait;
+      if (!mustWait && !this.#isFor(record, progress, senders.get(device))) continue;
+      if (!mustWait && this.#inHand.hasRoomFor(device)) this.#take(shard, progress, record);
       else {
         behind.moveOn(device, position);
         following.delete(device);
@@ -301,7 +306,7 @@ export class ActionQueue implements Claimant {
     const { device, position } = record;
     if (progress.behind.nextOf(device) !== undefined) return true;
     if (this.#inHand.free === 0) this.#putBack();
-    if (this.#inHand.free === 0) return false;
+    if (this.#inHand.free === 0 || this.#trigger.mustWait) return false;
     if (!this.#isFor(record, progress, senders.get(device))) return true;
     const waits = this.#isBehindBefore(shard, device);
     if (!waits && this.#inHand.hasRoomFor(device)) {

@@ -224,6 +224,7 @@ export class Dispatcher {
       journal,
       logEnds,
       deadLetters: this.deadLetters,
+      checks: this.#options.fleets.checksOf(action.fleetId),
       inFlight: () => this.#outbox.count(actionKey(action.id)),
     });
     this.#queues.set(action.id, queue);

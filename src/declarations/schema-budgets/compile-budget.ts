@@ -1,5 +1,6 @@
 import type { Settings } from '../../core/config/settings.ts';
 import { unavailable } from '../../core/errors.ts';
+import type { CheckBudget } from './check-budget.ts';
 
 /** How long a share of compilations lasts. */
 const windowMs = 1_000;
@@ -15,6 +16,7 @@ const keptFactor = 20;
  */
 export class CompileBudget {
   readonly #settings: Settings<{ schemaPatternStatesMax: number }>;
+  readonly #checks: CheckBudget;
   readonly #defers: boolean;
   #sinceMs = Number.NEGATIVE_INFINITY;
   #taken = 0;
@@ -22,8 +24,9 @@ export class CompileBudget {
   readonly #kept: { states: number; release(): void }[] = [];
   #keptStates = 0;
 
-  constructor(settings: Settings<{ schemaPatternStatesMax: number }>, defers: boolean) {
+  constructor(settings: Settings<{ schemaPatternStatesMax: number }>, checks: CheckBudget, defers: boolean) {
     this.#settings = settings;
+    this.#checks = checks;
     this.#defers = defers;
   }
 
@@ -33,6 +36,7 @@ export class CompileBudget {
    */
   take(states: number, release: () => void): void {
     const { schemaPatternStatesMax: statesMax } = this.#settings.current;
+    if (this.#defers) this.#checks.admitCompilation(states);
     const nowMs = performance.now();
     if (nowMs - this.#sinceMs > windowMs) [this.#sinceMs, this.#taken] = [nowMs, 0];
     if (this.#defers && this.#taken > 0 && this.#taken + states > statesMax) {

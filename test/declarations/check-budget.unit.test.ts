@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Fleets } from '../../src/declarations/fleet.ts';
+import { unwatched } from '../../src/declarations/schemas/schema.ts';
+
+/** Of whose items each is held against 900 values, the last of which it equals. */
+const value = (last: number) => ({ a: 1, b: 1, c: 1, last });
+const costly = {
+  type: 'object',
+  properties: { list: { items: { enum: Array.from({ length: 900 }, (_, index) => value(index)) } } },
+};
+const costlyBody = { list: Array.from({ length: 1_500 }, () => value(899)) };
+const bytes = JSON.stringify(costlyBody).length;
+
+function fleets(schemaCheckMillisecondsPerSecondMax: number): Fleets {
+  const schemas = [
+    { kind: 'message' as const, name: 'costly', text: JSON.stringify(costly) },
+    { kind: 'message' as const, name: 'usual', text: '{"type":"object"}' },
+    { kind: 'message' as const, name: 'new', text: JSON.stringify({ ...costly, title: 'new' }) },
+  ];
+  const snapshots = ['GREEDY00', 'MODEST00'].map((fleetId) => ({
+    fleet: { fleetId, name: '', createdAtMs: 1 },
+    schemas,
+  }));
+  const settings = { current: { ...unwatched.settings.current, schemaCheckMillisecondsPerSecondMax } };
+  return new Fleets(snapshots, { settings, defersCompiling: true, onDisabled() {} });
+}
+
+describe('the time of a thread that checks of one fleet may take', () => {
+  beforeEach(() => {
+    // A clock of its own, so that no busy machine counts.
+    vi.useFakeTimers({ toFake: ['performance'] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('is bounded: what could take long is told to come again, whatever else is served', () => {
+    const known = fleets(10);
+    const check = (fleetId: string, name: string, body = costlyBody, length = bytes) =>
+      known.schema(fleetId, 'message', name).check(body, length);
+    check('GREEDY00', 'costly');
+    known.checksOf('GREEDY00')?.spend(1_055);
+    const refusal = expect.objectContaining({
+      code: 'unavailable',
+      message: expect.stringContaining('schemaCheckMillisecondsPerSecondMax'),
+      options: { retryAfterSeconds: 5, msg: expect.anything() },
+    });
+    expect(() => check('GREEDY00', 'costly')).toThrow(refusal);
+    expect(() => check('GREEDY00', 'new', { list: [] }, 11)).toThrow(refusal);
+    check('GREEDY00', 'costly', { list: [] }, 11);
+    check('GREEDY00', 'usual');
+    check('MODEST00', 'costly');
+    vi.advanceTimersByTime(5_001);
+    check('GREEDY00', 'costly');
+  });
+
+  it('is counted beyond what a check usually takes, and not at all without a limit', () => {
+    const known = fleets(10);
+    for (let n = 0; n < 10_000; n += 1) known.checksOf('GREEDY00')?.spend(5);
+    expect(known.checksOf('GREEDY00')?.waitSeconds).toBe(0);
+    const unlimited = fleets(0);
+    unlimited.checksOf('GREEDY00')?.spend(1_000_000);
+    expect(unlimited.checksOf('GREEDY00')?.waitSeconds).toBe(0);
+  });
+});
+
+it('a check that takes long is counted', () => {
+  const known = fleets(1);
+  const schema = known.schema('GREEDY00', 'message', 'costly');
+  const check = () => {
+    for (let n = 0; n < 1_000; n += 1) schema.check(costlyBody, bytes);
+  };
+  expect(check).toThrow('schemaCheckMillisecondsPerSecondMax');
+});
