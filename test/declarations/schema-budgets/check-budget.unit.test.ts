@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Fleets } from '../../src/declarations/fleet.ts';
-import { unwatched } from '../../src/declarations/schemas/schema.ts';
+import { Fleets } from '../../../src/declarations/fleet.ts';
+import { unwatched } from '../../../src/declarations/schemas/schema.ts';
 
 /** Of whose items each is held against 900 values, the last of which it equals. */
 const value = (last: number) => ({ a: 1, b: 1, c: 1, last });
