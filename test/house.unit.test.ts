@@ -173,12 +173,14 @@ it('each part imports only what the table allows it', () => {
 });
 
 it('the commands and the console know of the contract its types, and load of it only what loads nothing', () => {
-  const loading = new Set(imports.filter(({ typeOnly }) => !typeOnly).map(({ from }) => from));
+  /** True if a file of the contract loads nothing, or only others that load nothing. */
+  const isBare = (name: string): boolean =>
+    isWithin(name, 'contract') &&
+    imports.every(({ from, target, typeOnly }) => from !== name || typeOnly || isBare(target));
   const loaded = imports.filter(({ from, target, typeOnly }) => {
     const isOfCommand = isWithin(from, 'cli') && isWithin(target, 'contract');
     const isOfConsole = isWithin(from, 'console') && !isWithin(target, 'console') && /\.tsx?$/.test(target);
-    const isBare = isWithin(target, 'contract') && !loading.has(target);
-    return (isOfCommand || isOfConsole) && !typeOnly && !isBare;
+    return (isOfCommand || isOfConsole) && !typeOnly && !isBare(target);
   });
   expect(loaded).toEqual([]);
 });

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { SingleBar } from 'cli-progress';
+import type { ListColumns } from '../contract/columns/column.ts';
+import type { ListDocument } from '../contract/document.ts';
 import { plainText } from '../core/plain-text.ts';
 
 /** Prints the JSON document with `--json`, or else the text. */
@@ -78,13 +80,19 @@ export function cellText(value: unknown): string {
 }
 
 /** Formats a list as a table, with how to continue if there is more. */
-export function listText<T extends object>(
-  list: { items: readonly T[]; next: string | null },
-  columns: readonly (keyof T & string)[],
+export function listText<Item>(
+  { items, next }: ListDocument<Item>,
+  columns: ListColumns<Item>,
   emptyText: string,
 ): string {
-  if (list.items.length === 0) return emptyText;
-  const rows = list.items.map((item) => columns.map((column) => cellText(item[column])));
-  const more = list.next === null ? '' : `\nMore with --after ${list.next}`;
-  return table(columns, rows) + more;
+  if (items.length === 0) return emptyText;
+  const shown = columns.filter(({ isPageOnly }) => !isPageOnly);
+  const rows = items.map((item) =>
+    shown.map(({ name, value }) => cellText(value ? value(item) : item[name as keyof Item])),
+  );
+  const more = next === null ? '' : `\nMore with --after ${next}`;
+  return table(
+    shown.map(({ name }) => name),
+    rows,
+  ).concat(more);
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { below, type ItemAt, type Path } from '../../contract/routes/path.ts';
+import type { ListColumns } from '../../contract/columns/column.ts';
+import { below, type ItemAt, type Path, pathTo } from '../../contract/routes/path.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { type BulkOptions, isConfirmed, selectListed, withConfirmation } from '../confirmation.ts';
 import { connect } from '../connection.ts';
@@ -14,27 +15,37 @@ type OneLetter =
   | '/fleets/{fleet_id}/forwarders/{name}/dead-letters/{record_id}';
 
 /** The dead letters of a resource, as its commands need them. */
-export interface DeadLettersOf<All extends AllLetters, Shown extends object> {
+export interface DeadLettersOf<All extends AllLetters> {
   /** `an action`. */
   of: string;
-  pathOfAll(options: FleetOptions, name: string): Path<All>;
-  pathOfOne(options: FleetOptions, name: string, id: string): Path<OneLetter>;
+  path: All;
   /** The argument that names a letter, and how it is checked. */
   argument: { name: string; description: string; parse?(text: string): unknown };
-  columns: readonly (keyof Shown & string)[];
-  /** As shown to people; `inList`: in one line. */
-  shownOf(letter: ItemAt<All>, inList: boolean): Shown;
+  columns: ListColumns<ItemAt<All>>;
+  nameOf(letter: ItemAt<All>): string | number;
+  /** As one is shown to people. */
+  shownOf?(letter: ItemAt<All>): object;
   /** Letters per request. */
   pageMax: number;
 }
 
 /** Adds `dead-letters|replay|drop`. */
-export function addDeadLetterCommandsOf<All extends AllLetters, Shown extends object>(
+export function addDeadLetterCommandsOf<All extends AllLetters>(
   group: Command,
-  { of, pathOfAll, pathOfOne, argument, columns, shownOf, pageMax }: DeadLettersOf<All, Shown>,
+  {
+    of,
+    path,
+    argument,
+    columns,
+    nameOf,
+    shownOf = (letter) => letter as object,
+    pageMax,
+  }: DeadLettersOf<All>,
 ): void {
-  // The first column names a letter.
-  const idOf = (shown: Shown): string => String(columns[0] === undefined ? '' : shown[columns[0]]);
+  const pathOfAll = ({ fleet: fleet_id }: FleetOptions, name: string): Path<All> =>
+    pathTo<AllLetters>(path, { fleet_id, name }) as Path<All>;
+  const pathOfOne = (options: FleetOptions, name: string, id: unknown): Path<OneLetter> =>
+    `${pathOfAll(options, name)}/${encodeURIComponent(String(id))}` as Path<OneLetter>;
   const withArgument = (command: Command): Command =>
     command.argument(`[${argument.name}]`, argument.description, argument.parse ?? String);
 
@@ -50,13 +61,12 @@ export function addDeadLetterCommandsOf<All extends AllLetters, Shown extends ob
     const client = connect(options);
     if (id === undefined) {
       const letters = await client.list(pathOfAll(options, name), options, undefined, pageMax);
-      const shown = { ...letters, items: letters.items.map((letter) => shownOf(letter, true)) };
-      print(options, letters, listText(shown, columns, 'There are no dead letters.'));
+      print(options, letters, listText(letters, columns, 'There are no dead letters.'));
       return;
     }
     // Printed as received: parsing would change large numbers in the payload (D11).
-    const text = await client.requestText('GET', pathOfOne(options, name, String(id)));
-    const shown = options.json ? text : fields(shownOf(JSON.parse(text) as ItemAt<All>, false));
+    const text = await client.requestText('GET', pathOfOne(options, name, id));
+    const shown = options.json ? text : fields(shownOf(JSON.parse(text) as ItemAt<All>));
     process.stdout.write(`${shown}\n`);
   });
 
@@ -73,13 +83,11 @@ export function addDeadLetterCommandsOf<All extends AllLetters, Shown extends ob
           throw new OperatorError(`Name one dead letter (${argument.description}), or all of them by --all.`);
         }
         if (id !== undefined && options.dryRun) throw new OperatorError('--dry-run goes with --all.');
-        if (id !== undefined) return act(pathOfOne(options, name, String(id)), options);
-        const path = pathOfAll(options, name);
+        if (id !== undefined) return act(pathOfOne(options, name, id), options);
+        const all = pathOfAll(options, name);
         const select = () =>
-          selectListed(connect(options).pages(path, undefined, { pageMax }), (one) =>
-            idOf(shownOf(one, true)),
-          );
-        if (await isConfirmed([verb, 'dead letters'], options, select)) await act(path, options);
+          selectListed(connect(options).pages(all, undefined, { pageMax }), (one) => String(nameOf(one)));
+        if (await isConfirmed([verb, 'dead letters'], options, select)) await act(all, options);
       },
     );
   };

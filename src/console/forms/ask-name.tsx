@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import { Ask } from '../parts/dialogs.tsx';
+import { Ask } from './dialogs.tsx';
 
 export interface AskNameProps {
   title: string;

@@ -1,25 +1,28 @@
 import type { ComponentChildren } from 'preact';
 import { ErrorBanner } from '../parts/banner.tsx';
-import { Ask } from '../parts/dialogs.tsx';
 import { useSubmit } from '../server/submit.ts';
+import { Ask } from './dialogs.tsx';
 
 export interface ConfirmProps {
   title: string;
   /** Says what the state will be afterwards. */
   children: ComponentChildren;
+  /** What the button says, if the title is a question. */
+  verb?: string;
   /** The other button, where "Cancel" would be a word of the work itself. */
   otherwise?: string;
-  work: () => Promise<unknown>;
+  work: () => unknown;
   onClose: () => void;
-  onDone: () => void;
+  onDone?: () => void;
 }
 
 /** Asks before what cannot be taken back is done. */
-export function Confirm({ title, children, otherwise = 'Cancel', work, onClose, onDone }: ConfirmProps) {
+export function Confirm(props: ConfirmProps) {
+  const { title, children, verb = title, otherwise = 'Cancel', work, onClose, onDone } = props;
   const { error, isBusy, submit } = useSubmit();
   const confirm = async (): Promise<void> => {
-    if (!(await submit(work))) return;
-    onDone();
+    if (!(await submit(async () => work()))) return;
+    onDone?.();
     onClose();
   };
   return (
@@ -28,12 +31,27 @@ export function Confirm({ title, children, otherwise = 'Cancel', work, onClose, 
       {error && <ErrorBanner error={error} />}
       <div class="inline">
         <button type="button" class="button is-bad" disabled={isBusy} onClick={confirm}>
-          {title}
+          {verb}
         </button>
         <button type="button" class="button is-plain" onClick={onClose}>
           {otherwise}
         </button>
       </div>
     </Ask>
+  );
+}
+
+/** Asks before what was written is thrown away; `children` say what stays as it is. */
+export function AskDiscard(props: { children: string; onClose: () => void; onDiscard: () => void }) {
+  return (
+    <Confirm
+      title="Discard what you have written?"
+      verb="Discard"
+      otherwise="Go on writing"
+      work={props.onDiscard}
+      onClose={props.onClose}
+    >
+      {props.children} What you wrote cannot be had back.
+    </Confirm>
   );
 }

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { href } from '../page/router.ts';
 import { hourText } from '../server/clock.ts';
 import type { FollowedRecords } from '../server/followed-records.ts';
 import { payloadOf, type StreamedRecord } from '../server/record-stream.ts';
 import { Banner, ErrorBanner } from './banner.tsx';
+import { DeviceLink } from './device.tsx';
 import { Moment } from './moment.tsx';
 import { Payload } from './payload.tsx';
 import { Untrusted, visible } from './untrusted.tsx';
@@ -47,11 +47,7 @@ function RecordRow(props: { fleetId: string; record: StreamedRecord; withDevice:
         <span class="when small faint">
           <Moment time={stored_at} />
         </span>
-        {withDevice && (
-          <a class="mono link" href={href([fleetId, 'devices', device_id])}>
-            {device_id}
-          </a>
-        )}
+        {withDevice && <DeviceLink fleetId={fleetId} id={device_id} />}
         <button type="button" class="record" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <span class="tag kind">{kind}</span>
           <span class="strong cut record-name">

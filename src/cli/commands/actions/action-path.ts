@@ -12,7 +12,3 @@ export function triggerOf(text: string): ActionTriggerDocument {
   const [kind, schema] = text.split(':', 2) as [ActionTriggerDocument['kind'], string?];
   return schema === undefined ? { kind: 'message', schema: text } : { kind, schema };
 }
-
-export function triggerText({ kind, schema }: ActionTriggerDocument): string {
-  return kind === 'message' ? schema : `${kind}:${schema}`;
-}

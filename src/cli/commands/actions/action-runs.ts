@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { LogLineDocument, RunDocument, ShownRunDocument } from '../../../contract/action-run.ts';
-import { below, type Path, pathTo, type QueryAt } from '../../../contract/routes/path.ts';
+import { deadRunColumns, runColumns, runErrorText } from '../../../contract/columns/action.ts';
+import { below, type Path, type QueryAt } from '../../../contract/routes/path.ts';
 import { sleep } from '../../../core/async.ts';
 import type { AdminClient } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
@@ -15,7 +16,6 @@ import {
 import { fields, listText, print, printable } from '../../output.ts';
 import { addDeadLetterCommandsOf } from '../dead-letters-of.ts';
 import { actionPath } from './action-path.ts';
-import { reasonInLine, reasonText } from './run-error.ts';
 
 interface SearchOptions extends FleetOptions, ListOptions {
   device?: string[];
@@ -43,7 +43,7 @@ async function showRun(name: string, run: number, options: FleetOptions): Promis
   );
   const shown = {
     ...rest,
-    error: reasonText(error),
+    error: runErrorText(error),
     sent: mails.join('\n'),
     payload: record === null ? 'The record is no longer in the log.' : record.payload,
   };
@@ -59,20 +59,7 @@ async function listRuns(
   const { device, outcome, search: text } = options;
   const path = below(actionPath(options, name), '/runs', {});
   const runs = await connect(options).list(path, options, { device, outcome, text });
-  const columns = [
-    'run',
-    'ended_at',
-    'device',
-    'name',
-    'version',
-    'attempt',
-    'outcome',
-    'mails',
-    'cpu_milliseconds',
-    'error',
-  ] as const;
-  const items = runs.items.map((run) => ({ ...run, error: reasonInLine(run.error) }));
-  print(options, runs, listText({ ...runs, items }, columns, 'No runs found.'));
+  print(options, runs, listText(runs, runColumns, 'No runs found.'));
 }
 
 function lineText({ at, run, device, text }: LogLineDocument): string {
@@ -147,16 +134,11 @@ export function addActionRunCommands(group: Command): void {
 
   addDeadLetterCommandsOf(group, {
     of: 'an action',
-    pathOfAll: ({ fleet: fleet_id }, name) =>
-      pathTo('/fleets/{fleet_id}/actions/{name}/dead-letters', { fleet_id, name }),
-    pathOfOne: ({ fleet: fleet_id }, name, run) =>
-      pathTo('/fleets/{fleet_id}/actions/{name}/dead-letters/{run}', { fleet_id, name, run }),
+    path: '/fleets/{fleet_id}/actions/{name}/dead-letters',
     argument: { name: 'run', description: 'its number', parse: integerOption(1, runsMax) },
-    columns: ['run', 'failed_at', 'device', 'name', 'attempts', 'error'],
-    shownOf: (letter, inList) => ({
-      ...letter,
-      error: inList ? reasonInLine(letter.error) : reasonText(letter.error),
-    }),
+    columns: deadRunColumns,
+    nameOf: ({ run }) => run,
+    shownOf: (letter) => ({ ...letter, error: runErrorText(letter.error) }),
     pageMax: pageItemsMax,
   });
 }

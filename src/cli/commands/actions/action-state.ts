@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
 import type { StateEntryDocument } from '../../../contract/action-run.ts';
+import { stateColumns } from '../../../contract/columns/action.ts';
 import { below } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
-import { type FleetOptions, fleetCommand, type ListOptions, withListOptions } from '../../options.ts';
-import { listText, print, printable } from '../../output.ts';
+import { type FleetOptions, fleetCommand } from '../../options.ts';
+import { print, printable } from '../../output.ts';
+import { listCommand } from '../declared.ts';
 import { actionPath } from './action-path.ts';
 
 function statePath(options: FleetOptions, name: string) {
@@ -27,12 +29,6 @@ function parsedValue(text: string): unknown {
   } catch {
     throw new OperatorError(`The value is not JSON. A text has quotes of its own: '"open"'.`);
   }
-}
-
-async function listState(name: string, options: FleetOptions & ListOptions): Promise<void> {
-  const entries = await connect(options).list(statePath(options, name), options);
-  const items = entries.items.map((entry) => ({ ...entry, value: valueText(entry) }));
-  print(options, entries, listText({ ...entries, items }, ['key', 'value'], 'The state is empty.'));
 }
 
 async function showKey(name: string, key: string, options: FleetOptions): Promise<void> {
@@ -67,8 +63,11 @@ async function deleteState(
 /** `action state list|get|set|delete`. */
 export function addActionStateCommands(group: Command): void {
   const states = group.command('state').description('see and change what an action keeps between runs');
-  withListOptions(fleetCommand(states, 'list <name>', 'list the state of an action by its keys')).action(
-    listState,
+  listCommand(
+    states,
+    ['list <name>', 'list the state of an action by its keys'],
+    '/fleets/{fleet_id}/actions/{name}/state',
+    { columns: stateColumns, empty: 'The state is empty.' },
   );
   fleetCommand(states, 'get <name> <key>', 'print the value of a key as JSON').action(showKey);
   fleetCommand(

@@ -1,13 +1,15 @@
 import type { Command } from 'commander';
-import { below, pathTo } from '../../../contract/routes/path.ts';
+import type { ActionDocument } from '../../../contract/action.ts';
+import { actionColumns, runErrorText, triggerText } from '../../../contract/columns/action.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { connect } from '../../connection.ts';
 import { type FleetOptions, fleetCommand, integerOption } from '../../options.ts';
-import { fields, listText, print, printRaw } from '../../output.ts';
-import { actionPath, triggerText } from './action-path.ts';
+import { fields, print, printRaw } from '../../output.ts';
+import { listCommand, requestCommand } from '../declared.ts';
+import { actionPath } from './action-path.ts';
 import { addActionPut, addActionTest } from './action-put.ts';
 import { addActionRunCommands } from './action-runs.ts';
 import { addActionStateCommands } from './action-state.ts';
-import { reasonInLine, reasonText } from './run-error.ts';
 
 interface ShowOptions extends FleetOptions {
   source?: boolean;
@@ -21,7 +23,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     const action = await client.request('GET', actionPath(options, name));
     if (!options.source) {
       const versions = action.versions.map(({ version }) => version);
-      const lastError = reasonText(action.last_error);
+      const lastError = runErrorText(action.last_error);
       const on = action.on.map(triggerText);
       print(options, action, fields({ ...action, versions, on, last_error: lastError }));
       return;
@@ -35,33 +37,6 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   else print(options, version, fields({ ...rest, on: rest.on.map(triggerText) }));
 }
 
-const columns = [
-  'name',
-  'enabled',
-  'version',
-  'on',
-  'held',
-  'in_hand',
-  'behind',
-  'dead_letters',
-  'devices_behind',
-  'devices_blocked',
-  'runs_last_minute',
-  'failures',
-  'last_error',
-] as const;
-
-async function list(options: FleetOptions): Promise<void> {
-  const path = pathTo('/fleets/{fleet_id}/actions', { fleet_id: options.fleet });
-  const actions = await connect(options).request('GET', path);
-  const items = actions.items.map((action) => ({
-    ...action,
-    on: action.on.map(triggerText),
-    last_error: reasonInLine(action.last_error),
-  }));
-  print(options, actions, listText({ ...actions, items }, columns, 'This fleet has no actions.'));
-}
-
 /** `action put|list|show|delete|enable|disable|rollback|test|state|runs|logs|dead-letters|replay|drop`. */
 export function addActionCommands(program: Command): void {
   const group = program
@@ -70,32 +45,32 @@ export function addActionCommands(program: Command): void {
 
   addActionPut(group);
 
-  fleetCommand(group, 'list', 'list the actions of a fleet and their status').action(list);
+  listCommand(group, ['list', 'list the actions of a fleet and their status'], '/fleets/{fleet_id}/actions', {
+    columns: actionColumns,
+    empty: 'This fleet has no actions.',
+    isWhole: true,
+  });
 
   fleetCommand(group, 'show <name>', 'show an action and its status, or one of its versions')
     .option('--source', 'print the source')
     .option('--version <n>', 'show this version instead of the current one', integerOption(1, 4_294_967_295))
     .action(show);
 
-  fleetCommand(group, 'delete <name>', 'delete an action with its versions, state, runs and log').action(
-    async (name: string, options: FleetOptions) => {
-      await connect(options).request('DELETE', actionPath(options, name));
-      print(options, { ok: true }, 'Action deleted.');
-    },
+  const one = '/fleets/{fleet_id}/actions/{name}';
+  requestCommand(
+    group,
+    ['delete <name>', 'delete an action with its versions, state, runs and log'],
+    'DELETE',
+    one,
+    { text: () => 'Action deleted.' },
   );
-
-  for (const enabled of [true, false]) {
-    const description = enabled
-      ? 'enable an action, starting at the next record'
-      : 'disable an action; it skips records stored meanwhile';
-    fleetCommand(group, `${enabled ? 'enable' : 'disable'} <name>`, description).action(
-      async (name: string, options: FleetOptions) => {
-        const path = actionPath(options, name);
-        const action = await connect(options).request('PATCH', path, { json: { enabled } });
-        print(options, action, `${action.name} is ${action.enabled ? 'enabled' : 'disabled'}.`);
-      },
-    );
-  }
+  const text = ({ name, enabled }: ActionDocument): string =>
+    `${name} is ${enabled ? 'enabled' : 'disabled'}.`;
+  for (const [usage, enabled] of [
+    [['enable <name>', 'enable an action, starting at the next record'], true],
+    [['disable <name>', 'disable an action; it skips records stored meanwhile'], false],
+  ] as const)
+    requestCommand(group, usage, 'PATCH', one, { json: { enabled }, text });
 
   fleetCommand(group, 'rollback <name>', 'roll back to a retained version, with its schemas and filter')
     .argument('<version>', 'its number', integerOption(1, 4_294_967_295))

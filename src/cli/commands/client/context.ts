@@ -62,6 +62,8 @@ async function add(name: string, { address, ca, token, fleet, json = false }: Ad
   print({ json }, { name, file: contextsFile() }, `The context ${name} is added. ${next}`);
 }
 
+const columns = ['name', 'current', 'address', 'fleet', 'ca', 'has_token'] as const;
+
 function list({ json = false }: { json?: boolean }): void {
   const { current, contexts } = readContexts();
   // Without their tokens, which are secrets.
@@ -74,11 +76,14 @@ function list({ json = false }: { json?: boolean }): void {
     has_token: token !== undefined,
   }));
   const rows = items.map((item) => ({ ...item, current: item.current ? 'yes' : '' }));
-  const columns = ['name', 'current', 'address', 'fleet', 'ca', 'has_token'] as const;
   print(
     { json },
     { items, next: null },
-    listText({ items: rows, next: null }, columns, 'There are no contexts.'),
+    listText(
+      { items: rows, next: null },
+      columns.map((name) => ({ name })),
+      'There are no contexts.',
+    ),
   );
 }
 

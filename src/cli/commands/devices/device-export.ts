@@ -8,9 +8,9 @@ import { connect } from '../../connection.ts';
 import { openFile } from '../../open-file.ts';
 import { type FleetOptions, fleetCommand } from '../../options.ts';
 import { endWithReader, print, printableLines, progressBar, writeOut } from '../../output.ts';
-import { type DeviceFilterOptions, filterQuery, withDeviceFilter } from './device-filter.ts';
+import { filterQuery, withDeviceFilter } from './device-filter.ts';
 
-interface ExportOptions extends FleetOptions, DeviceFilterOptions {
+interface ExportOptions extends FleetOptions {
   out: string;
   format: 'csv' | 'ndjson';
   digests?: boolean;

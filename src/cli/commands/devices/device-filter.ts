@@ -1,58 +1,50 @@
 import { type Command, Option } from 'commander';
-import type { DeviceFilterDocument, DeviceState } from '../../../contract/device.ts';
+import type { DeviceFilterDocument } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import type { AdminClient } from '../../admin-client.ts';
 import { type Selection, selectListed } from '../../confirmation.ts';
 import { moment } from '../../moment.ts';
 import { type FleetOptions, several } from '../../options.ts';
+import { type Filter, filterOf, withFilter } from '../declared.ts';
 
-/** Filter of devices; all options must match. */
-export interface DeviceFilterOptions {
-  tag?: string[];
-  idPrefix?: string;
-  namePrefix?: string;
-  enabled?: boolean;
-  disabled?: boolean;
-  state?: DeviceState;
-  seenAfter?: string;
-  seenBefore?: string;
-  waitingBefore?: string;
-}
+/** Options and the parameters that they set; `--enabled` and `--disabled` are one. */
+const filter = {
+  tag: new Option('--tag <tag>', 'only devices with this tag; repeat it to require several').argParser(
+    several,
+  ),
+  id_prefix: new Option('--id-prefix <text>', 'only devices whose id begins with this'),
+  name_prefix: new Option(
+    '--name-prefix <text>',
+    'only devices whose name begins with this, in any letter case',
+  ),
+  enabled: new Option('--enabled', 'only enabled devices'),
+  disabled: new Option('--disabled', 'only disabled devices').conflicts('enabled'),
+  state: new Option('--state <state>', 'only devices in this connection state').choices([
+    'connected',
+    'active',
+    'offline',
+  ]),
+  seen_after: new Option(
+    '--seen-after <when>',
+    'only devices last seen at this time or later: a time, or a duration ago like 1h',
+  ).argParser(moment('back')),
+  seen_before: new Option(
+    '--seen-before <when>',
+    'only devices last seen before this time, likewise, or never',
+  ).argParser(moment('back')),
+  waiting_before: new Option(
+    '--waiting-before <when>',
+    'only devices whose mailbox has had the same mail at its head since before this time, likewise',
+  ).argParser(moment('back')),
+} satisfies Filter<DeviceFilterDocument & { disabled?: boolean }>;
 
 export function withDeviceFilter(command: Command): Command {
-  return command
-    .option('--tag <tag>', 'only devices with this tag; repeat it to require several', several)
-    .option('--id-prefix <text>', 'only devices whose id begins with this')
-    .option('--name-prefix <text>', 'only devices whose name begins with this, in any letter case')
-    .option('--enabled', 'only enabled devices')
-    .addOption(new Option('--disabled', 'only disabled devices').conflicts('enabled'))
-    .addOption(
-      new Option('--state <state>', 'only devices in this connection state').choices([
-        'connected',
-        'active',
-        'offline',
-      ]),
-    )
-    .option(
-      '--seen-after <when>',
-      'only devices last seen at this time or later: a time, or a duration ago like 1h',
-      moment('back'),
-    )
-    .option(
-      '--seen-before <when>',
-      'only devices last seen before this time, likewise, or never',
-      moment('back'),
-    )
-    .option(
-      '--waiting-before <when>',
-      'only devices whose mailbox has had the same mail at its head since before this time, likewise',
-      moment('back'),
-    );
+  return withFilter(command, filter);
 }
 
 /** Selects devices for a bulk command: by name, all of them, or by a filter. */
-export interface DeviceSelectionOptions extends FleetOptions, DeviceFilterOptions {
+export interface DeviceSelectionOptions extends FleetOptions {
   all?: boolean;
   device?: string[];
 }
@@ -75,18 +67,7 @@ export async function selectDevices(
 }
 
 /** Converts the options to a query or selector of the admin API. */
-export function filterQuery(options: DeviceFilterOptions): DeviceFilterDocument {
-  const { tag, idPrefix, namePrefix, enabled, disabled, state } = options;
-  const query = {
-    tag,
-    id_prefix: idPrefix,
-    name_prefix: namePrefix,
-    enabled: enabled ? true : disabled ? false : undefined,
-    state,
-    seen_after: options.seenAfter,
-    seen_before: options.seenBefore,
-    waiting_before: options.waitingBefore,
-  };
-  const present = Object.entries(query).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(present) as DeviceFilterDocument;
+export function filterQuery(options: object): DeviceFilterDocument {
+  const { disabled, ...query } = filterOf<DeviceFilterDocument & { disabled?: boolean }>(filter, options);
+  return disabled ? { ...query, enabled: false } : query;
 }

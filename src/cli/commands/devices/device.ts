@@ -1,22 +1,17 @@
 import { type Command, Option } from 'commander';
+import { deviceColumns } from '../../../contract/columns/device.ts';
 import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
 import { secondsOption } from '../../moment.ts';
-import {
-  deviceIdOption,
-  type FleetOptions,
-  fleetCommand,
-  type ListOptions,
-  several,
-  withListOptions,
-} from '../../options.ts';
-import { fields, listText, print } from '../../output.ts';
+import { deviceIdOption, type FleetOptions, fleetCommand, several } from '../../options.ts';
+import { fields, print } from '../../output.ts';
+import { listCommand } from '../declared.ts';
 import { fieldsOf, latestLines } from '../records/record-lines.ts';
 import { addDeviceChange } from './device-change.ts';
 import { addDeviceDelete } from './device-delete.ts';
 import { addDeviceExport } from './device-export.ts';
-import { type DeviceFilterOptions, filterQuery, withDeviceFilter } from './device-filter.ts';
+import { filterQuery, withDeviceFilter } from './device-filter.ts';
 import { addDeviceImport } from './device-import.ts';
 
 type DevicePath = Path<'/fleets/{fleet_id}/devices/{device_id}'>;
@@ -114,14 +109,18 @@ export function addDeviceCommands(program: Command): void {
   addDeviceExport(group);
   addDeviceChange(group);
 
-  withListOptions(
-    withDeviceFilter(fleetCommand(group, 'list', 'list the devices of a fleet, or those that match')),
-  ).action(async (options: FleetOptions & ListOptions & DeviceFilterOptions) => {
-    const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: options.fleet });
-    const devices = await connect(options).list(path, options, filterQuery(options));
-    const columns = ['device_id', 'name', 'tags', 'enabled', 'state', 'last_seen', 'mailbox_size'] as const;
-    print(options, devices, listText(devices, columns, 'This fleet has no matching devices.'));
-  });
+  withDeviceFilter(
+    listCommand(
+      group,
+      ['list', 'list the devices of a fleet, or those that match'],
+      '/fleets/{fleet_id}/devices',
+      {
+        columns: deviceColumns,
+        empty: 'This fleet has no matching devices.',
+        queryOf: filterQuery,
+      },
+    ),
+  );
 
   deviceCommand(
     group,

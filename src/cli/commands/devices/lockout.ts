@@ -1,28 +1,18 @@
 import { type Command, Option } from 'commander';
+import type { LockoutSelection } from '../../../contract/access/lockout.ts';
+import { lockoutColumns } from '../../../contract/columns/access.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
-import { clientCommand, type ListOptions, withListOptions } from '../../options.ts';
-import { listText, print } from '../../output.ts';
+import { clientCommand } from '../../options.ts';
+import { print } from '../../output.ts';
+import { type Filter, filterOf, listCommand, withFilter } from '../declared.ts';
 
-const path = pathTo('/lockouts', {});
-
-interface FilterOptions extends ConnectionOptions {
-  fleet?: string;
-  device?: string;
-  address?: string;
-}
-
-function withFilter(command: Command): Command {
-  return command
-    .option('--fleet <id>', 'only of this fleet')
-    .option('--device <id>', 'only from this device')
-    .option('--address <ip>', 'only of this address');
-}
-
-function filterOf({ fleet: fleet_id, device: device_id, address }: FilterOptions) {
-  return { fleet_id, device_id, address };
-}
+const filter = {
+  fleet_id: new Option('--fleet <id>', 'only of this fleet'),
+  device_id: new Option('--device <id>', 'only from this device'),
+  address: new Option('--address <ip>', 'only of this address'),
+} satisfies Filter<LockoutSelection>;
 
 /** `lockout list|lift`. */
 export function addLockoutCommands(program: Command): void {
@@ -30,21 +20,22 @@ export function addLockoutCommands(program: Command): void {
     .command('lockout')
     .description('see and lift lockouts: addresses refused after too many wrong credentials');
 
-  withListOptions(withFilter(clientCommand(group, 'list', 'list the lockouts of this node'))).action(
-    async (options: FilterOptions & ListOptions) => {
-      const list = await connect(options).list(path, options, filterOf(options));
-      const columns = ['fleet_id', 'device_id', 'address', 'until'] as const;
-      print(options, list, listText(list, columns, 'Nobody is locked out.'));
-    },
-  );
+  listCommand(group, ['list', 'list the lockouts of this node'], '/lockouts', {
+    columns: lockoutColumns,
+    empty: 'Nobody is locked out.',
+    filter,
+  });
 
-  withFilter(clientCommand(group, 'lift', 'lift lockouts of this node, at once'))
+  withFilter(clientCommand(group, 'lift', 'lift lockouts of this node, at once'), filter)
     .addOption(new Option('--all', 'every lockout').conflicts(['fleet', 'device', 'address']))
-    .action(async (options: FilterOptions & { all?: boolean }) => {
-      const query = { ...filterOf(options), all: options.all ? ('true' as const) : undefined };
-      if (Object.values(query).every((value) => value === undefined))
+    .action(async (options: ConnectionOptions & { all?: boolean }) => {
+      const query: LockoutSelection = {
+        ...filterOf<LockoutSelection>(filter, options),
+        ...(options.all && { all: 'true' }),
+      };
+      if (Object.keys(query).length === 0)
         throw new OperatorError('Give --fleet, --device or --address, or --all.');
-      const lifted = await connect(options).request('DELETE', path, { query });
+      const lifted = await connect(options).request('DELETE', pathTo('/lockouts', {}), { query });
       print(options, lifted, `Lockouts lifted: ${lifted.lifted}.`);
     });
 }

@@ -1,16 +1,11 @@
 import type { Command } from 'commander';
-import { below, pathTo } from '../../../contract/routes/path.ts';
+import { claimTokenColumns } from '../../../contract/columns/access.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
-import {
-  type FleetOptions,
-  fleetCommand,
-  integerOption,
-  type ListOptions,
-  several,
-  withListOptions,
-} from '../../options.ts';
-import { fields, listText, print } from '../../output.ts';
+import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
+import { fields, print } from '../../output.ts';
+import { listCommand, requestCommand } from '../declared.ts';
 
 interface CreateOptions extends FleetOptions {
   devices: number;
@@ -20,9 +15,7 @@ interface CreateOptions extends FleetOptions {
   tag?: string[];
 }
 
-function claimTokensPath({ fleet: fleet_id }: { fleet: string }) {
-  return pathTo('/fleets/{fleet_id}/claim-tokens', { fleet_id });
-}
+const claimTokens = '/fleets/{fleet_id}/claim-tokens';
 
 /** `claim-token create|list|revoke`. */
 export function addClaimTokenCommands(program: Command): void {
@@ -38,7 +31,8 @@ export function addClaimTokenCommands(program: Command): void {
     .option('--tag <tag>', 'tag for the devices; repeatable', several)
     .action(async ({ devices, name, expires, idPattern, tag, ...options }: CreateOptions) => {
       const json = { name, devices_max: devices, expires_at: expires, id_pattern: idPattern, tags: tag };
-      const token = await connect(options).request('POST', claimTokensPath(options), { json });
+      const path = pathTo(claimTokens, { fleet_id: options.fleet });
+      const token = await connect(options).request('POST', path, { json });
       const { claiming, ...shown } = token;
       const text = fields({ ...shown, expires_at: token.expires_at ?? 'never (see --expires)' });
       const warning =
@@ -46,28 +40,16 @@ export function addClaimTokenCommands(program: Command): void {
       print(options, token, claiming ? text : `${text}\n\n${warning}`);
     });
 
-  withListOptions(fleetCommand(group, 'list', 'list the claim tokens of a fleet')).action(
-    async (options: FleetOptions & ListOptions) => {
-      const tokens = await connect(options).list(claimTokensPath(options), options);
-      const columns = [
-        'claim_token_id',
-        'name',
-        'devices_claimed',
-        'devices_max',
-        'expires_at',
-        'expired',
-        'id_pattern',
-        'tags',
-      ] as const;
-      print(options, tokens, listText(tokens, columns, 'This fleet has no claim tokens.'));
-    },
-  );
+  listCommand(group, ['list', 'list the claim tokens of a fleet'], claimTokens, {
+    columns: claimTokenColumns,
+    empty: 'This fleet has no claim tokens.',
+  });
 
-  fleetCommand(group, 'revoke <claim_token_id>', 'revoke a claim token').action(
-    async (id: string, options: FleetOptions) => {
-      const path = below(claimTokensPath(options), '/{claim_token_id}', { claim_token_id: id });
-      await connect(options).request('DELETE', path);
-      print(options, { ok: true }, 'The claim token is revoked.');
-    },
+  requestCommand(
+    group,
+    ['revoke <claim_token_id>', 'revoke a claim token'],
+    'DELETE',
+    `${claimTokens}/{claim_token_id}`,
+    { text: () => 'The claim token is revoked.' },
   );
 }

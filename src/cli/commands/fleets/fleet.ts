@@ -1,17 +1,13 @@
 import type { Command } from 'commander';
+import { fleetColumns } from '../../../contract/columns/fleet.ts';
 import type { FleetDocument } from '../../../contract/fleet.ts';
 import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
 import { fleetVariable } from '../../../core/config/client-variables.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
-import {
-  clientCommand,
-  defaultFleet,
-  fleetIdOption,
-  type ListOptions,
-  withListOptions,
-} from '../../options.ts';
-import { fields, listText, print } from '../../output.ts';
+import { clientCommand, defaultFleet, fleetIdOption } from '../../options.ts';
+import { fields, print } from '../../output.ts';
+import { listCommand } from '../declared.ts';
 import { deleteFleet } from './fleet-delete.ts';
 import { type FleetSettings, settingsDocument, withFleetSettings } from './fleet-settings.ts';
 
@@ -82,16 +78,10 @@ export function addFleetCommands(program: Command): void {
     print(options, fleet, fleetText(fleet));
   });
 
-  withListOptions(clientCommand(group, 'list', 'list all fleets')).action(
-    async (options: ConnectionOptions & ListOptions) => {
-      const fleets = await connect(options).list(pathTo('/fleets', {}), options);
-      print(
-        options,
-        fleets,
-        listText(fleets, ['fleet_id', 'name', 'created_at', 'deleting_since'], 'There are no fleets.'),
-      );
-    },
-  );
+  listCommand(group, ['list', 'list all fleets'], '/fleets', {
+    columns: fleetColumns,
+    empty: 'There are no fleets.',
+  });
 
   oneFleetCommand(
     group,

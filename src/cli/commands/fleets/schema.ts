@@ -1,17 +1,24 @@
 import { Argument, type Command } from 'commander';
+import { schemaColumns } from '../../../contract/columns/fleet.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { SchemaCheckDocument, SchemaDocument } from '../../../contract/schema.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
 import { readInput } from '../../input.ts';
 import { type FleetOptions, fleetCommand } from '../../options.ts';
-import { listText, print, printable, printRaw } from '../../output.ts';
+import { print, printable, printRaw } from '../../output.ts';
+import { listCommand, requestCommand } from '../declared.ts';
+
+/** Adds the arguments that name a schema. */
+function withSchemaName(command: Command): Command {
+  return command
+    .addArgument(new Argument('<kind>').choices(['datapoint', 'message', 'mail']))
+    .argument('<name>');
+}
 
 /** Adds a command on one schema, by kind and name. */
 function schemaCommand(group: Command, verb: string, description: string): Command {
-  return fleetCommand(group, verb, description)
-    .addArgument(new Argument('<kind>').choices(['datapoint', 'message', 'mail']))
-    .argument('<name>');
+  return withSchemaName(fleetCommand(group, verb, description));
 }
 
 function schemaPath({ fleet: fleet_id }: FleetOptions, kind: string, name: string) {
@@ -74,14 +81,11 @@ export function addSchemaCommands(program: Command): void {
     .option('--file <file>', 'try this JSON Schema instead of the stored one')
     .action(trySample);
 
-  fleetCommand(group, 'list', 'list the schemas of a fleet, and why one is disabled').action(
-    async (options: FleetOptions) => {
-      const schemas = await connect(options).request(
-        'GET',
-        pathTo('/fleets/{fleet_id}/schemas', { fleet_id: options.fleet }),
-      );
-      print(options, schemas, listText(schemas, ['kind', 'name', 'disabled'], 'This fleet has no schemas.'));
-    },
+  listCommand(
+    group,
+    ['list', 'list the schemas of a fleet, and why one is disabled'],
+    '/fleets/{fleet_id}/schemas',
+    { columns: schemaColumns, empty: 'This fleet has no schemas.', isWhole: true },
   );
 
   schemaCommand(group, 'show', 'print a schema as it was stored').action(
@@ -91,10 +95,13 @@ export function addSchemaCommands(program: Command): void {
     },
   );
 
-  schemaCommand(group, 'delete', 'delete a schema').action(
-    async (kind: string, name: string, options: FleetOptions) => {
-      await connect(options).request('DELETE', schemaPath(options, kind, name));
-      print(options, { ok: true }, 'The schema is deleted.');
-    },
+  withSchemaName(
+    requestCommand(
+      group,
+      ['delete', 'delete a schema'],
+      'DELETE',
+      '/fleets/{fleet_id}/schemas/{kind}/{name}',
+      { text: () => 'The schema is deleted.' },
+    ),
   );
 }

@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { tokenColumns } from '../../../contract/columns/access.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { type Scope, scopes } from '../../../core/scope.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
-import { clientCommand, type ListOptions, withListOptions } from '../../options.ts';
-import { fields, listText, print } from '../../output.ts';
-
-const path = pathTo('/tokens', {});
+import { clientCommand } from '../../options.ts';
+import { fields, print } from '../../output.ts';
+import { listCommand, requestCommand } from '../declared.ts';
 
 interface CreateOptions extends ConnectionOptions {
   name: string;
@@ -33,31 +33,20 @@ export function addTokenCommands(program: Command): void {
     .option('--expires <when>', 'expiry: a time, or a duration like 90d; default: never', moment('ahead'))
     .action(async ({ name, scopes, fleet, expires, ...options }: CreateOptions) => {
       const json = { name, scopes, fleet_id: fleet, expires_at: expires };
-      const token = await connect(options).request('POST', path, { json });
+      const token = await connect(options).request('POST', pathTo('/tokens', {}), { json });
       print(options, token, fields(token));
     });
 
-  withListOptions(clientCommand(group, 'list', 'list the API tokens and the sessions of the console')).action(
-    async (options: ConnectionOptions & ListOptions) => {
-      const tokens = await connect(options).list(path, options);
-      const columns = [
-        'token_id',
-        'kind',
-        'name',
-        'scopes',
-        'fleet_id',
-        'expires_at',
-        'expired',
-        'last_used_at',
-      ] as const;
-      print(options, tokens, listText(tokens, columns, 'There are no API tokens.'));
-    },
-  );
+  listCommand(group, ['list', 'list the API tokens and the sessions of the console'], '/tokens', {
+    columns: tokenColumns,
+    empty: 'There are no API tokens.',
+  });
 
-  clientCommand(group, 'revoke <token_id>', 'revoke an API token with its sessions, or a session').action(
-    async (id: string, options: ConnectionOptions) => {
-      await connect(options).request('DELETE', pathTo('/tokens/{token_id}', { token_id: id }));
-      print(options, { ok: true }, 'The token is revoked.');
-    },
+  requestCommand(
+    group,
+    ['revoke <token_id>', 'revoke an API token with its sessions, or a session'],
+    'DELETE',
+    '/tokens/{token_id}',
+    { text: () => 'The token is revoked.' },
   );
 }

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { forwarderColumns, refusedRecordColumns } from '../../../contract/columns/reader.ts';
 import { anyDestination, destinationAddresses } from '../../../contract/destination-text.ts';
 import type { ForwarderBody, ForwarderDocument } from '../../../contract/forwarder.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
@@ -7,9 +8,9 @@ import { connect } from '../../connection.ts';
 import { readInput, readJson } from '../../input.ts';
 import { secondsOption } from '../../moment.ts';
 import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
-import { fields, listText, print } from '../../output.ts';
+import { fields, print } from '../../output.ts';
 import { addDeadLetterCommandsOf } from '../dead-letters-of.ts';
-import { addPauseCommands } from '../pause.ts';
+import { addPauseCommands, listCommand, requestCommand } from '../declared.ts';
 
 function forwarderPath({ fleet: fleet_id }: FleetOptions, name: string) {
   return pathTo('/fleets/{fleet_id}/forwarders/{name}', { fleet_id, name });
@@ -142,18 +143,13 @@ function addForwarderPut(group: Command): void {
     .action(rotate);
 }
 
-function errorText({ at, msg, recovered_at }: NonNullable<ForwarderDocument['last_error']>): string {
-  return recovered_at === null ? `${at}  ${msg}` : `${at}  ${msg} Recovered at ${recovered_at}.`;
-}
-
-function rowOf({ last_error, ...forwarder }: ForwarderDocument) {
-  const { filter } = forwarder;
-  return {
+function shownText({ last_error, filter, ...forwarder }: ForwarderDocument): string {
+  const { at, msg, recovered_at = null } = last_error ?? {};
+  return fields({
     ...forwarder,
-    to: destinationAddresses(forwarder).join(' '),
     filter: [...(filter.kinds ?? []), ...(filter.schemas ?? [])],
-    last_error: last_error && errorText(last_error),
-  };
+    last_error: last_error && `${at}  ${msg}${recovered_at === null ? '' : ` Recovered at ${recovered_at}.`}`,
+  });
 }
 
 /** `forwarder put|test|list|show|pause|resume|rotate-secret|delete|dead-letters|replay|drop`. */
@@ -164,56 +160,37 @@ export function addForwarderCommands(program: Command): void {
 
   addForwarderPut(group);
 
-  fleetCommand(group, 'list', 'list the forwarders of a fleet and their state').action(
-    async (options: FleetOptions) => {
-      const path = pathTo('/fleets/{fleet_id}/forwarders', { fleet_id: options.fleet });
-      const { items, next } = await connect(options).request('GET', path);
-      const columns = [
-        'name',
-        'type',
-        'to',
-        'state',
-        'behind',
-        'delivered',
-        'dead_letters',
-        'last_error',
-      ] as const;
-      // An error that is over is in `show` alone.
-      const present = items.map((one) => (one.last_error?.recovered_at ? { ...one, last_error: null } : one));
-      const list = { items: present.map(rowOf), next };
-      print(options, { items, next }, listText(list, columns, 'This fleet has no forwarders.'));
+  listCommand(
+    group,
+    ['list', 'list the forwarders of a fleet and their state'],
+    '/fleets/{fleet_id}/forwarders',
+    {
+      columns: forwarderColumns,
+      empty: 'This fleet has no forwarders.',
+      isWhole: true,
     },
   );
 
-  fleetCommand(group, 'show <name>', 'show a forwarder and its state').action(
-    async (name: string, options: FleetOptions) => {
-      const forwarder = await connect(options).request('GET', forwarderPath(options, name));
-      const { to: _, ...rest } = rowOf(forwarder);
-      print(options, forwarder, fields(rest));
-    },
-  );
-
-  addPauseCommands(group, {
+  const one = '/fleets/{fleet_id}/forwarders/{name}';
+  requestCommand(group, ['show <name>', 'show a forwarder and its state'], 'GET', one, { text: shownText });
+  addPauseCommands(group, one, {
     of: 'a forwarder',
     meanwhile: 'it keeps its cursors, and sends records stored meanwhile once resumed',
-    path: forwarderPath,
   });
-
-  fleetCommand(group, 'delete <name>', 'delete a forwarder with its cursors and dead letters').action(
-    async (name: string, options: FleetOptions) => {
-      await connect(options).request('DELETE', forwarderPath(options, name));
-      print(options, { ok: true }, 'The forwarder is deleted.');
-    },
+  requestCommand(
+    group,
+    ['delete <name>', 'delete a forwarder with its cursors and dead letters'],
+    'DELETE',
+    one,
+    { text: () => 'The forwarder is deleted.' },
   );
 
   addDeadLetterCommandsOf(group, {
     of: 'a forwarder',
-    pathOfAll: (options, name) => below(forwarderPath(options, name), '/dead-letters', {}),
-    pathOfOne: (options, name, record_id) =>
-      below(forwarderPath(options, name), '/dead-letters/{record_id}', { record_id }),
+    path: '/fleets/{fleet_id}/forwarders/{name}/dead-letters',
     argument: { name: 'record', description: 'the id of its record' },
-    columns: ['record_id', 'failed_at', 'device_id', 'kind', 'schema', 'replayed', 'reason'],
-    shownOf: (letter) => letter,
+    columns: refusedRecordColumns,
+    nameOf: ({ record_id }) => record_id,
     pageMax: 100,
   });
 }

@@ -1,27 +1,25 @@
-import type { Command } from 'commander';
-import type {
-  BroadcastDocument,
-  BroadcastMailDocument,
-  BroadcastOutcomesDocument,
-} from '../../../contract/broadcast.ts';
+import { type Command, Option } from 'commander';
+import type { BroadcastDocument, BroadcastOutcomesDocument } from '../../../contract/broadcast.ts';
+import {
+  broadcastColumns,
+  broadcastMailColumns,
+  broadcastRefusalColumns,
+} from '../../../contract/columns/mail.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import type { AdminClient } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
-import {
-  type FleetOptions,
-  fleetCommand,
-  type ListOptions,
-  several,
-  withListOptions,
-} from '../../options.ts';
-import { fields, listText, print, progressBar } from '../../output.ts';
+import { type FleetOptions, fleetCommand, several } from '../../options.ts';
+import { fields, print, progressBar } from '../../output.ts';
+import { listCommand, requestCommand } from '../declared.ts';
 
 const pollIntervalMs = 500;
 
+const broadcasts = '/fleets/{fleet_id}/broadcasts';
+
 export function broadcastsPath({ fleet: fleet_id }: { fleet: string }) {
-  return pathTo('/fleets/{fleet_id}/broadcasts', { fleet_id });
+  return pathTo(broadcasts, { fleet_id });
 }
 
 function broadcastPath(options: { fleet: string }, broadcast_id: string) {
@@ -67,11 +65,9 @@ export function checkRefusals({ broadcast_id, queued, refused }: BroadcastDocume
   );
 }
 
-const columns = ['broadcast_id', 'name', 'to', 'state', 'queued', 'refused', 'created_at'] as const;
-
-async function listBroadcasts(options: FleetOptions & ListOptions): Promise<void> {
-  const list = await connect(options).list(broadcastsPath(options), options);
-  print(options, list, listText(list, columns, 'There are no broadcasts.'));
+async function deleteBroadcast(id: string, options: FleetOptions): Promise<void> {
+  await connect(options).request('DELETE', broadcastPath(options, id));
+  print(options, { broadcast_id: id }, `Broadcast ${id} is deleted.`);
 }
 
 async function showBroadcast(id: string, options: FleetOptions & { follow?: boolean }): Promise<void> {
@@ -90,67 +86,46 @@ function outcomesText(outcomes: BroadcastOutcomesDocument): string {
   return `Mails: ${text === '' ? 'none' : text}.`;
 }
 
-async function listMails(
-  id: string,
-  options: FleetOptions & ListOptions & { state?: BroadcastMailDocument['state'][] },
-): Promise<void> {
-  const { state } = options;
-  const path = below(broadcastPath(options, id), '/mails', {});
-  const list = await connect(options).list(path, options, { state });
-  print(
-    options,
-    list,
-    listText(list, ['device_id', 'state', 'fetch_count', 'mail_id'], 'There are no such mails.'),
-  );
-}
-
-async function listRefusals(id: string, options: FleetOptions & ListOptions): Promise<void> {
-  const list = await connect(options).list(below(broadcastPath(options, id), '/refusals', {}), options);
-  print(options, list, listText(list, ['device_id', 'reason'], 'There are no refusals.'));
-}
-
-async function change(id: string, verb: 'pause' | 'resume' | 'cancel', options: FleetOptions): Promise<void> {
-  const path = below(broadcastPath(options, id), `/${verb}`, {});
-  const broadcast = await connect(options).request('POST', path);
-  print(options, broadcast, summaryOf(broadcast));
-}
-
-async function deleteBroadcast(id: string, options: FleetOptions): Promise<void> {
-  await connect(options).request('DELETE', broadcastPath(options, id));
-  print(options, { broadcast_id: id }, `Broadcast ${id} is deleted.`);
-}
-
 /** `broadcast list|show|refusals|pause|resume|cancel|delete`; `mail broadcast` starts one. */
 export function addBroadcastCommands(program: Command): void {
   const group = program.command('broadcast').description('manage broadcasts of mail');
 
-  withListOptions(fleetCommand(group, 'list', 'list the broadcasts of a fleet, newest first')).action(
-    listBroadcasts,
-  );
+  listCommand(group, ['list', 'list the broadcasts of a fleet, newest first'], broadcasts, {
+    columns: broadcastColumns,
+    empty: 'There are no broadcasts.',
+  });
   fleetCommand(group, 'show <id>', 'show a broadcast and its progress')
     .option('--follow', followHelp)
     .action(showBroadcast);
-  withListOptions(
-    fleetCommand(group, 'mails <id>', 'list what became of the mail on each device that got it'),
-  )
-    .option(
-      '--state <state>',
-      'only this state: delayed, queued, acked, rejected, expired, withdrawn, over_requeued, mailbox_full or unknown; repeat it for any of several',
-      several,
-    )
-    .action(listMails);
-  withListOptions(
-    fleetCommand(group, 'refusals <id>', 'list the devices that did not get the mail, and why'),
-  ).action(listRefusals);
+  listCommand(
+    group,
+    ['mails <id>', 'list what became of the mail on each device that got it'],
+    `${broadcasts}/{broadcast_id}/mails`,
+    {
+      columns: broadcastMailColumns,
+      empty: 'There are no such mails.',
+      filter: {
+        state: new Option(
+          '--state <state>',
+          'only this state: delayed, queued, acked, rejected, expired, withdrawn, over_requeued, mailbox_full or unknown; repeat it for any of several',
+        ).argParser(several),
+      },
+    },
+  );
+  listCommand(
+    group,
+    ['refusals <id>', 'list the devices that did not get the mail, and why'],
+    `${broadcasts}/{broadcast_id}/refusals`,
+    { columns: broadcastRefusalColumns, empty: 'There are no refusals.' },
+  );
   for (const [verb, description] of [
     ['pause', 'pause a broadcast'],
     ['resume', 'resume a broadcast'],
     ['cancel', 'cancel a broadcast; mail already sent stays'],
-  ] as const) {
-    fleetCommand(group, `${verb} <id>`, description).action((id: string, options: FleetOptions) =>
-      change(id, verb, options),
-    );
-  }
+  ] as const)
+    requestCommand(group, [`${verb} <id>`, description], 'POST', `${broadcasts}/{broadcast_id}/${verb}`, {
+      text: summaryOf,
+    });
   fleetCommand(group, 'delete <id>', 'delete an ended broadcast').action(deleteBroadcast);
 }
 

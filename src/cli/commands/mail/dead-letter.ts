@@ -1,7 +1,8 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { deadLetterColumns } from '../../../contract/columns/mail.ts';
 import type {
-  DeadLetterDocument,
   DroppedLetterDocument,
+  LetterFilter,
   ReplayedLetterDocument,
 } from '../../../contract/dead-letter.ts';
 import type { ListDocument } from '../../../contract/document.ts';
@@ -11,23 +12,9 @@ import type { AdminClient } from '../../admin-client.ts';
 import { type BulkOptions, isConfirmed, selectListed, withConfirmation } from '../../confirmation.ts';
 import { connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
-import {
-  deviceIdOption,
-  type FleetOptions,
-  fleetCommand,
-  type ListOptions,
-  several,
-  withListOptions,
-} from '../../options.ts';
-import { listText, print, printable, printRaw } from '../../output.ts';
-
-interface FilterOptions extends FleetOptions {
-  device?: string;
-  name?: string;
-  reason?: DeadLetterDocument['reason'][];
-  since?: string;
-  until?: string;
-}
+import { deviceIdOption, type FleetOptions, fleetCommand, several } from '../../options.ts';
+import { print, printable, printRaw } from '../../output.ts';
+import { type Filter, filterOf, listCommand, withFilter } from '../declared.ts';
 
 type LetterOutcome = ReplayedLetterDocument | DroppedLetterDocument;
 
@@ -57,28 +44,22 @@ function lettersPath({ fleet: fleet_id }: FleetOptions) {
   return pathTo('/fleets/{fleet_id}/dead-letters', { fleet_id });
 }
 
-function filterOf({ device, name, reason, since, until }: FilterOptions) {
-  return { device_id: device, name, reason, from: since, to: until };
-}
+const filter = {
+  device_id: new Option('--device <id>', 'only letters to this device'),
+  name: new Option('--name <name>', 'only this name'),
+  reason: new Option(
+    '--reason <reason>',
+    'only this reason: rejected, expired, over_requeued or mailbox_full; repeat it for any of several',
+  ).argParser(several),
+  from: new Option(
+    '--since <when>',
+    'dead-lettered at this time or later: a time, or a duration ago like 7d',
+  ).argParser(moment('back')),
+  to: new Option('--until <when>', 'dead-lettered before this time, likewise').argParser(moment('back')),
+} satisfies Filter<LetterFilter>;
 
-function withFilter(command: Command): Command {
-  return command
-    .option('--device <id>', 'only letters to this device')
-    .option('--name <name>', 'only this name')
-    .option(
-      '--reason <reason>',
-      'only this reason: rejected, expired, over_requeued or mailbox_full; repeat it for any of several',
-      several,
-    )
-    .option(
-      '--since <when>',
-      'dead-lettered at this time or later: a time, or a duration ago like 7d',
-      moment('back'),
-    )
-    .option('--until <when>', 'dead-lettered before this time, likewise', moment('back'));
-}
-
-interface SettleOptions extends FilterOptions, BulkOptions {
+interface SettleOptions extends FleetOptions, BulkOptions {
+  device?: string;
   all?: boolean;
 }
 
@@ -106,9 +87,10 @@ async function settle(verb: Verb, mailId: string | undefined, options: SettleOpt
 /** Settles those that match the filter, page by page. */
 async function settleAll(client: AdminClient, { name, done }: Verb, options: SettleOptions): Promise<void> {
   const list = lettersPath(options);
+  const matching = filterOf<LetterFilter>(filter, options);
   const select = () =>
     selectListed(
-      client.pages(list, filterOf(options)),
+      client.pages(list, { ...matching, reason: matching.reason && [matching.reason].flat() }),
       ({ mail_id, device_id }) => `${mail_id} to ${device_id}`,
     );
   if (!(await isConfirmed([name, 'dead letters'], options, select))) return;
@@ -116,7 +98,7 @@ async function settleAll(client: AdminClient, { name, done }: Verb, options: Set
   const failed: LetterOutcome[] = [];
   let after: string | null | undefined;
   do {
-    const json = { filter: filterOf(options), limit: perRequest, ...(after && { after }) };
+    const json = { filter: matching, limit: perRequest, ...(after && { after }) };
     const page: ListDocument<LetterOutcome> = await client.request('POST', below(list, `:${name}`, {}), {
       json,
     });
@@ -137,24 +119,22 @@ export function addDeadLetterCommands(program: Command): void {
     .command('dead-letter')
     .description('manage mail that was rejected, expired or requeued too often');
 
-  withListOptions(withFilter(fleetCommand(group, 'list', 'list the dead letters of a fleet'))).action(
-    async (options: FilterOptions & ListOptions) => {
-      const letters = await connect(options).list(lettersPath(options), options, filterOf(options));
-      const columns = ['mail_id', 'device_id', 'name', 'reason', 'died_at', 'payload_bytes'] as const;
-      print(options, letters, listText(letters, columns, 'There are no matching dead letters.'));
-    },
-  );
+  listCommand(group, ['list', 'list the dead letters of a fleet'], '/fleets/{fleet_id}/dead-letters', {
+    columns: deadLetterColumns,
+    empty: 'There are no matching dead letters.',
+    filter,
+  });
 
   fleetCommand(group, 'show <mail_id>', 'print the payload of a dead letter, byte for byte')
     .requiredOption('--device <id>', 'the device it was for', deviceIdOption)
-    .action(async (mailId: string, options: FilterOptions & { device: string }) => {
+    .action(async (mailId: string, options: FleetOptions & { device: string }) => {
       const { device: device_id } = options;
       const path = below(lettersPath(options), '/{device_id}/{mail_id}', { device_id, mail_id: mailId });
       printRaw(options, await connect(options).requestText('GET', path));
     });
 
   for (const verb of verbs) {
-    const command = withFilter(fleetCommand(group, `${verb.name} [mail_id]`, verb.description));
+    const command = withFilter(fleetCommand(group, `${verb.name} [mail_id]`, verb.description), filter);
     withConfirmation(command.option('--all', 'every one that matches the filter')).action(
       (mailId: string | undefined, options: SettleOptions) => settle(verb, mailId, options),
     );

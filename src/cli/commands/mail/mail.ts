@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { delayedMailColumns, queuedMailColumns } from '../../../contract/columns/mail.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import type { WaitingMailDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
@@ -16,7 +17,8 @@ import {
   withIdempotencyKey,
   withListOptions,
 } from '../../options.ts';
-import { fields, listText, print } from '../../output.ts';
+import { listText, print } from '../../output.ts';
+import { requestCommand } from '../declared.ts';
 import { addMailBroadcast } from './mail-broadcast.ts';
 
 interface DeviceOptions extends FleetOptions {
@@ -32,16 +34,16 @@ interface SendOptions extends DeviceOptions {
   idempotencyKey?: string;
 }
 
+function withDevice(command: Command): Command {
+  return command.requiredOption('--device <id>', 'the device', deviceIdOption);
+}
+
 function deviceCommand(group: Command, name: string, description: string): Command {
-  return fleetCommand(group, name, description).requiredOption('--device <id>', 'the device', deviceIdOption);
+  return withDevice(fleetCommand(group, name, description));
 }
 
 function idsOf({ fleet, device }: DeviceOptions) {
   return { fleet_id: fleet, device_id: device };
-}
-
-function mailPath(options: DeviceOptions, mail_id: string) {
-  return pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}', { ...idsOf(options), mail_id });
 }
 
 async function sendMail(options: SendOptions): Promise<void> {
@@ -55,15 +57,6 @@ async function sendMail(options: SendOptions): Promise<void> {
   print(options, sent, `Mail ${sent.mail_id} is ${sent.state}; mails waiting: ${sent.mailbox_size}.`);
 }
 
-const queuedColumns = [
-  'mail_id',
-  'name',
-  'accepted_at',
-  'expires_at',
-  'fetch_count',
-  'requeue_count',
-] as const;
-
 /** Lists one page only, to print the server's text unchanged: parsing would change large numbers (D11). */
 async function listMail(options: DeviceOptions & ListOptions & { delayed?: boolean }): Promise<void> {
   const { limit, after, delayed } = options;
@@ -76,8 +69,8 @@ async function listMail(options: DeviceOptions & ListOptions & { delayed?: boole
   }
   const mails = JSON.parse(text) as ListDocument<WaitingMailDocument>;
   const shown = options.delayed
-    ? listText(mails, ['mail_id', 'name', 'deliver_at'], 'No mail is delayed.')
-    : listText(mails, queuedColumns, 'The mailbox is empty.');
+    ? listText(mails, delayedMailColumns, 'No mail is delayed.')
+    : listText(mails, queuedMailColumns, 'The mailbox is empty.');
   print(options, mails, shown);
 }
 
@@ -101,18 +94,12 @@ export function addMailCommands(program: Command): void {
     )
     .action(sendMail);
 
-  deviceCommand(group, 'receipt <mail_id>', 'show the receipt of a mail').action(
-    async (mailId: string, options: DeviceOptions) => {
-      const receipt = await connect(options).request('GET', mailPath(options, mailId));
-      print(options, receipt, fields(receipt));
-    },
-  );
-
-  deviceCommand(group, 'withdraw <mail_id>', 'withdraw a queued or delayed mail').action(
-    async (mailId: string, options: DeviceOptions) => {
-      const withdrawn = await connect(options).request('DELETE', mailPath(options, mailId));
-      print(options, withdrawn, `The mail is withdrawn; mails waiting: ${withdrawn.mailbox_size}.`);
-    },
+  const one = '/fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}';
+  withDevice(requestCommand(group, ['receipt <mail_id>', 'show the receipt of a mail'], 'GET', one));
+  withDevice(
+    requestCommand(group, ['withdraw <mail_id>', 'withdraw a queued or delayed mail'], 'DELETE', one, {
+      text: ({ mailbox_size }) => `The mail is withdrawn; mails waiting: ${mailbox_size}.`,
+    }),
   );
   addMailBroadcast(group);
 

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
+import { consumerColumns, consumerShardColumns } from '../../../contract/columns/reader.ts';
 import type { ConsumerBody, ConsumerDocument } from '../../../contract/consumer.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
 import { connect } from '../../connection.ts';
 import { moment, secondsOption } from '../../moment.ts';
 import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
-import { fields, listText, print, printable, table } from '../../output.ts';
-import { addPauseCommands } from '../pause.ts';
+import { fields, listText, print, printable } from '../../output.ts';
+import { addPauseCommands, listCommand, requestCommand } from '../declared.ts';
 
 interface CreateOptions extends FleetOptions {
   kind?: NonNullable<ConsumerBody['kinds']>;
@@ -36,34 +37,11 @@ function lagText({ behind, seconds_behind }: ConsumerDocument): string {
   return `has records to read, the oldest stored ${Math.ceil(seconds_behind)} seconds ago or later`;
 }
 
-async function list(options: FleetOptions): Promise<void> {
-  const consumers = await connect(options).request(
-    'GET',
-    pathTo('/fleets/{fleet_id}/consumers', { fleet_id: options.fleet }),
-  );
-  const titles = [
-    'name',
-    'kinds',
-    'schemas',
-    'enabled',
-    'behind',
-    'seconds_behind',
-    'lost',
-    'lease_seconds',
-  ] as const;
-  print(options, consumers, listText(consumers, titles, 'This fleet has no consumers.'));
-}
-
 async function show(name: string, options: FleetOptions): Promise<void> {
   const consumer = await connect(options).request('GET', consumerPath(options, name));
   const { shards, ...rest } = consumer;
-  const rows = shards.map(({ shard, position, behind, lost, batch }) => [
-    ...[shard, position, behind, lost].map(String),
-    batch === null ? '-' : `${batch.records} until ${batch.expires_at}`,
-    batch === null || batch.worker === '' ? '-' : batch.worker,
-  ]);
-  const titles = ['shard', 'position', 'behind', 'lost', 'batch', 'worker'];
-  print(options, consumer, `${fields(rest)}\n\n${table(titles, rows)}`);
+  const cursors = listText({ items: shards, next: null }, consumerShardColumns, '');
+  print(options, consumer, `${fields(rest)}\n\n${cursors}`);
 }
 
 interface FetchOptions extends FleetOptions {
@@ -105,24 +83,29 @@ export function addConsumerCommands(program: Command): void {
     .option('--lease-seconds <n>', 'lease of a batch', secondsOption(1, 3_600))
     .action(create);
 
-  fleetCommand(group, 'list', 'list the consumers of a fleet and their lag').action(list);
+  listCommand(
+    group,
+    ['list', 'list the consumers of a fleet and their lag'],
+    '/fleets/{fleet_id}/consumers',
+    {
+      columns: consumerColumns,
+      empty: 'This fleet has no consumers.',
+      isWhole: true,
+    },
+  );
 
   fleetCommand(group, 'show <name>', 'show a consumer with its cursor and leased batch in each shard').action(
     show,
   );
 
-  addPauseCommands(group, {
+  const one = '/fleets/{fleet_id}/consumers/{name}';
+  addPauseCommands(group, one, {
     of: 'a consumer',
     meanwhile: 'it keeps its cursors, and leases no further batch until it is resumed',
-    path: consumerPath,
   });
-
-  fleetCommand(group, 'delete <name>', 'delete a consumer and its cursors').action(
-    async (name: string, options: FleetOptions) => {
-      await connect(options).request('DELETE', consumerPath(options, name));
-      print(options, { ok: true }, 'The consumer is deleted.');
-    },
-  );
+  requestCommand(group, ['delete <name>', 'delete a consumer and its cursors'], 'DELETE', one, {
+    text: () => 'The consumer is deleted.',
+  });
 
   fleetCommand(group, 'fetch <name>', 'lease a batch of records and print it as JSON')
     .option('--max <n>', 'maximum number of records', integerOption(1, 100_000), 100)

@@ -4,45 +4,36 @@ import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { type Command, Option } from 'commander';
 import type { AuditEntryDocument, AuditFilter } from '../../../contract/access/audit.ts';
+import { auditColumns } from '../../../contract/columns/access.ts';
+import type { ListColumns } from '../../../contract/columns/column.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
 import { clientCommand, type ListOptions, withListOptions } from '../../options.ts';
 import { endWithReader, listText, print, writeOut } from '../../output.ts';
+import { type Filter, filterOf, withFilter } from '../declared.ts';
 
 interface FilterOptions extends ConnectionOptions {
-  fleet?: string;
-  by?: string;
-  about?: string;
-  book?: NonNullable<AuditFilter['book']>;
   since?: string;
   until?: string;
 }
 
-function withFilter(command: Command): Command {
-  return command
-    .option('--fleet <id>', 'only this fleet')
-    .option('--by <token_id>', 'only this token, or "bootstrap"')
-    .option('--about <id>', 'only entries about this: the id of a device, the name of an action')
-    .addOption(
-      new Option('--book <book>', 'only changes, traffic of mail and claims, or refused requests').choices([
-        'change',
-        'traffic',
-        'refused',
-      ]),
-    )
-    .option(
-      '--since <when>',
-      'at this time or later: a time, or a duration ago like 24h or 7d',
-      moment('back'),
-    )
-    .option('--until <when>', 'before this time, likewise', moment('back'));
-}
-
-function filterOf({ fleet, by, about, book, since, until }: FilterOptions) {
-  return { fleet, token: by, about, book, from: since, to: until };
-}
+const filter = {
+  fleet: new Option('--fleet <id>', 'only this fleet'),
+  token: new Option('--by <token_id>', 'only this token, or "bootstrap"'),
+  about: new Option('--about <id>', 'only entries about this: the id of a device, the name of an action'),
+  book: new Option('--book <book>', 'only changes, traffic of mail and claims, or refused requests').choices([
+    'change',
+    'traffic',
+    'refused',
+  ]),
+  from: new Option(
+    '--since <when>',
+    'at this time or later: a time, or a duration ago like 24h or 7d',
+  ).argParser(moment('back')),
+  to: new Option('--until <when>', 'before this time, likewise').argParser(moment('back')),
+} satisfies Filter<AuditFilter>;
 
 /** Repeats the times in absolute form: a duration means another time with each command, and a cursor needs the same. */
 function times({ since, until }: FilterOptions): string {
@@ -56,23 +47,16 @@ function cut(text: string, width: number): string {
   return process.stdout.isTTY && text.length > width ? `${text.slice(0, width - 1)}…` : text;
 }
 
-/** Columns for people: who, what, about what, and how it ended. */
-function rowOf({ time, by, method, route, about, status, error }: AuditEntryDocument) {
-  // `devices/mail`: the rest is in `about`.
-  const path = route.replace(/^\/admin\/v1\/(fleets\/:fleet_id\/)?/, '').replaceAll(/\/:\w+/g, '');
-  const facts = Object.entries(about).map(([key, value]) => `${key}=${value}`);
-  return {
-    time: `${time.slice(0, 19)}Z`,
-    by: cut(by.name || by.kind, widths.by),
-    what: cut(`${method} ${path}`, widths.what),
-    about: cut(facts.join(' '), widths.about),
-    status,
-    refusal: cut(error ?? '', widths.refusal),
-  };
-}
+/** The columns, in a terminal with their widths. */
+const columns: ListColumns<AuditEntryDocument> = auditColumns.map((column) => {
+  const { name } = column;
+  if (name === 'time') return { name, value: ({ time }) => `${time.slice(0, 19)}Z` };
+  if (!(name in widths) || !('value' in column)) return column;
+  return { name, value: (entry) => cut(column.value(entry) ?? '', widths[name as keyof typeof widths]) };
+});
 
 async function exportEntries({ out, ...options }: FilterOptions & { out?: string }): Promise<void> {
-  const query = filterOf(options);
+  const query = filterOf<AuditFilter>(filter, options);
   const response = await connect(options).open('GET', pathTo('/audit:export', {}), { query });
   const body = Readable.fromWeb(response.body as ReadableStream);
   try {
@@ -95,15 +79,15 @@ export function addAuditCommands(program: Command): void {
   const group = program.command('audit').description('see who changed what');
 
   withListOptions(
-    withFilter(clientCommand(group, 'list', 'list changes and refused requests, newest first')),
+    withFilter(clientCommand(group, 'list', 'list changes and refused requests, newest first'), filter),
   ).action(async (options: FilterOptions & ListOptions) => {
-    const list = await connect(options).list(pathTo('/audit', {}), options, filterOf(options));
-    const columns = ['time', 'by', 'what', 'about', 'status', 'refusal'] as const;
-    const rows = { items: list.items.map(rowOf), next: list.next && `${list.next}${times(options)}` };
-    print(options, list, listText(rows, columns, 'There are no such entries.'));
+    const query = filterOf<AuditFilter>(filter, options);
+    const list = await connect(options).list(pathTo('/audit', {}), options, query);
+    const next = list.next && `${list.next}${times(options)}`;
+    print(options, list, listText({ items: list.items, next }, columns, 'There are no such entries.'));
   });
 
-  withFilter(clientCommand(group, 'export', 'write the audit log as NDJSON, oldest first'))
+  withFilter(clientCommand(group, 'export', 'write the audit log as NDJSON, oldest first'), filter)
     .option('--out <file>', 'file to write, readable by its owner only; default, or -: standard output')
     .action(exportEntries);
 }

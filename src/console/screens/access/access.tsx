@@ -1,8 +1,7 @@
 import { href } from '../../page/router.ts';
 import { AuditScreen } from './audit.tsx';
 import { ClaimTokenList } from './claim-tokens.tsx';
-import { SessionList } from './sessions.tsx';
-import { TokenList } from './tokens.tsx';
+import { SessionList, TokenList } from './tokens.tsx';
 
 const tabs = [
   ['tokens', 'Tokens'],

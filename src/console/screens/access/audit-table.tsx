@@ -1,76 +1,53 @@
 import { useState } from 'preact/hooks';
 import type { AuditEntryDocument } from '../../../contract/access/audit.ts';
+import { auditColumns, factsText, requestText } from '../../../contract/columns/access.ts';
+import { ListTable } from '../../lists/table.tsx';
 import { href, search } from '../../page/router.ts';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { exactText } from '../../server/clock.ts';
 
-/** `POST devices/mail`: what was asked for, without what the details say. */
-function routeText({ method, route }: AuditEntryDocument): string {
-  const path = route.replace(/^\/admin\/v1\/(fleets\/:fleet_id\/?)?/, '').replaceAll(/\/?:\w+/g, '');
-  return `${method} ${path || 'fleet'}`;
-}
-
-/** A page of the audit log; a click on one entry shows all of it. */
+/** A page of the audit log; a click on an entry shows all of it. */
 export function AuditTable({ fleetId, items }: { fleetId: string; items: readonly AuditEntryDocument[] }) {
+  const [opened, setOpened] = useState<readonly number[]>([]);
+  const toggle = (entry: number): void =>
+    setOpened(opened.includes(entry) ? opened.filter((one) => one !== entry) : [...opened, entry]);
   return (
-    <div class="table">
-      <table class="audit">
-        <thead>
-          <tr>
-            <th>When</th>
-            <th>Who</th>
-            <th>What</th>
-            <th class="less">About</th>
-            <th class="number">Answer</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((entry) => (
-            <EntryRow key={entry.entry} fleetId={fleetId} entry={entry} />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function EntryRow({ fleetId, entry }: { fleetId: string; entry: AuditEntryDocument }) {
-  const [isOpen, setOpen] = useState(false);
-  const { time, about, status, error } = entry;
-  const isRefused = status !== null && status >= 400;
-  const facts = Object.entries(about)
-    .filter(([key]) => key !== 'fleet_id')
-    .map(([key, value]) => `${key}=${value}`);
-  return (
-    <>
-      <tr class={isOpen ? 'has-more' : undefined}>
-        <td class="soft">
-          <Moment time={time} />
-        </td>
-        <td class="cut">
-          <Actor fleetId={fleetId} entry={entry} />
-        </td>
-        <td class="cut">
-          <button type="button" class="cell" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-            <Untrusted text={routeText(entry)} lengthMax={80} />
+    <ListTable
+      class="audit"
+      columns={auditColumns}
+      items={items}
+      keyOf={({ entry }) => entry}
+      cells={{
+        time: ({ time }) => (
+          <span class="soft">
+            <Moment time={time} />
+          </span>
+        ),
+        about: (entry) => (
+          <span class="soft small">
+            <Untrusted text={factsText(entry, 'fleet_id')} lengthMax={200} />
+          </span>
+        ),
+        by: (entry) => <Actor fleetId={fleetId} entry={entry} />,
+        what: (item) => (
+          <button
+            type="button"
+            class="cell"
+            aria-expanded={opened.includes(item.entry)}
+            onClick={() => toggle(item.entry)}
+          >
+            <Untrusted text={requestText(item)} lengthMax={80} />
           </button>
-        </td>
-        <td class="soft cut less small">
-          <Untrusted text={facts.join('  ')} lengthMax={200} />
-        </td>
-        <td class={`number ${isRefused ? 'bad' : 'soft'}`} title={error ?? undefined}>
-          {status ?? 'open'}
-        </td>
-      </tr>
-      {isOpen && (
-        <tr class="more">
-          <td colSpan={5}>
-            <EntryFacts entry={entry} />
-          </td>
-        </tr>
-      )}
-    </>
+        ),
+        status: ({ status, error }) => (
+          <span class={status !== null && status >= 400 ? 'bad' : 'soft'} title={error ?? undefined}>
+            {status ?? 'open'}
+          </span>
+        ),
+      }}
+      more={(entry) => opened.includes(entry.entry) && <EntryFacts entry={entry} />}
+    />
   );
 }
 

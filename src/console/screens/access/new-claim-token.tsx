@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { CreatedClaimTokenDocument } from '../../../contract/access/token.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
+import { Drawer } from '../../forms/dialogs.tsx';
 import { ExpiryField, expiryTime } from '../../forms/expiry.tsx';
 import { Field, formTexts } from '../../forms/field.tsx';
 import { ShownOnce } from '../../forms/shown-once.tsx';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
-import { Drawer } from '../../parts/dialogs.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 

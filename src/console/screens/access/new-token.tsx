@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks';
 import type { CreatedTokenDocument } from '../../../contract/access/token.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import type { Scope } from '../../../core/scope.ts';
+import { Drawer } from '../../forms/dialogs.tsx';
 import { ExpiryField, expiryTime } from '../../forms/expiry.tsx';
 import { Field, formTexts, SelectField } from '../../forms/field.tsx';
 import { ShownOnce } from '../../forms/shown-once.tsx';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
-import { Drawer } from '../../parts/dialogs.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
-import { tokensPath } from './token-resource.ts';
 
 const meanings: readonly (readonly [Scope, string])[] = [
   ['read', 'see devices, mail, records; fetch from consumers'],
@@ -38,7 +38,7 @@ export function NewToken({ fleetId, onClose, onMade }: NewTokenProps) {
       expires_at: expiryTime(text('expires')),
     };
     void submit(async () => {
-      setMade(await call('POST', tokensPath, { body }));
+      setMade(await call('POST', pathTo('/tokens', {}), { body }));
       onMade();
     });
   };

@@ -1,135 +1,123 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import type { TokenDocument } from '../../../contract/access/token.ts';
-import { Head } from '../../frame/frame.tsx';
-import { useKeys } from '../../page/keys.ts';
-import { search } from '../../page/router.ts';
-import { Act } from '../../parts/act.tsx';
-import { Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
-import { Moment } from '../../parts/moment.tsx';
+import { sessionColumns, tokenColumns } from '../../../contract/columns/access.ts';
+import { pathTo } from '../../../contract/routes/path.ts';
 import { Untrusted } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
+import { type Resource, useResource } from '../../server/resource.ts';
 import { self } from '../../session/session.ts';
-import { AuditLinks } from './audit-links.tsx';
+import { Credentials, Expiry, type Revocation } from './credentials.tsx';
 import { NewToken } from './new-token.tsx';
-import { RevokeToken } from './revoke-token.tsx';
-import { scopesText, tokensPath, useTokens } from './token-resource.ts';
+
+const path = pathTo('/tokens', {});
+const everySeconds = 10;
+const pageMax = 1_000;
 
 /** The API tokens of the server: what each may do, when it was used last, when it ends. */
 export function TokenList({ fleetId, tabs }: { fleetId: string; tabs: ComponentChildren }) {
   const tokens = useTokens('token');
-  const [isMaking, setMaking] = useState(search.value.has('new'));
-  const [revoked, setRevoked] = useState<TokenDocument | undefined>();
-  useKeys({ r: tokens.refresh, n: () => setMaking(true) });
   return (
-    <>
-      <Head
-        title="Access"
-        read={tokens}
-        beside={tabs}
-        tools={
-          <Act scope="admin" kind="main" onClick={() => setMaking(true)} title="n">
-            New token
-          </Act>
-        }
-      />
-      <div class="body">
-        <Loaded resource={tokens}>
-          {({ items, isCut }) =>
-            items.length === 0 ? (
-              <p class="empty">
-                No API token yet. What is done now is done with the bootstrap token of the data folder, which
-                may do everything: make tokens for programs and people, then turn it off (bootstrapToken).
-              </p>
-            ) : (
-              <>
-                <TokenTable fleetId={fleetId} items={items} onRevoke={setRevoked} />
-                {isCut && <p class="hint">There are further ones: fleetpost token list</p>}
-              </>
-            )
-          }
-        </Loaded>
-      </div>
-      <Commands command={['token', 'list']} request={{ path: tokensPath }} />
-      {isMaking && <NewToken fleetId={fleetId} onClose={() => setMaking(false)} onMade={tokens.refresh} />}
-      {revoked && (
-        <RevokeToken token={revoked} onClose={() => setRevoked(undefined)} onDone={tokens.refresh} />
-      )}
-    </>
+    <Credentials
+      fleetId={fleetId}
+      tabs={tabs}
+      resource={tokens}
+      empty="No API token yet. What is done now is done with the bootstrap token of the data folder, which may do everything: make tokens for programs and people, then turn it off (bootstrapToken)."
+      scope="admin"
+      columns={tokenColumns}
+      idOf={({ token_id }) => token_id}
+      cells={{
+        name: ({ token_id, name }) => (
+          <span title={token_id}>
+            <Untrusted text={name} lengthMax={120} />
+          </span>
+        ),
+        scopes: (token) => <Rights token={token} />,
+        expires_at: (token) => <Expiry token={token} />,
+      }}
+      revocationOf={revocationOf}
+      making={{
+        label: 'New token',
+        drawer: (onClose) => <NewToken fleetId={fleetId} onClose={onClose} onMade={tokens.refresh} />,
+      }}
+      command={['token', 'list']}
+      path={path}
+    >
+      {tokens.value?.isCut && <p class="hint">There are further ones: fleetpost token list</p>}
+    </Credentials>
   );
 }
 
-interface TokenTableProps {
-  fleetId: string;
+/** Who has the console open: each session with its parent, its last request and its end. */
+export function SessionList({ fleetId, tabs }: { fleetId: string; tabs: ComponentChildren }) {
+  return (
+    <Credentials
+      fleetId={fleetId}
+      tabs={tabs}
+      resource={useTokens('session')}
+      scope="admin"
+      columns={sessionColumns}
+      idOf={({ token_id }) => token_id}
+      isSelected={isOwn}
+      cells={{
+        name: (session) => (
+          <>
+            <Untrusted text={session.name} lengthMax={120} />
+            {isOwn(session) && <span class="soft"> (this one)</span>}
+          </>
+        ),
+        scopes: (session) => <Rights token={session} />,
+      }}
+      revocationOf={revocationOf}
+      command={['token', 'list']}
+      path={path}
+    />
+  );
+}
+
+function isOwn({ token_id }: TokenDocument): boolean {
+  return token_id === self.value?.token_id;
+}
+
+/** Says what a token may do, in few words. */
+function Rights({ token: { scopes } }: { token: TokenDocument }) {
+  return <span class="soft">{scopes.includes('admin') ? 'everything' : scopes.join(', ')}</span>;
+}
+
+function revocationOf(token: TokenDocument): Revocation {
+  const { token_id, kind, name } = token;
+  const isSession = kind === 'session';
+  return {
+    verb: isSession ? 'End' : 'Revoke',
+    title: isSession ? 'End the session' : 'Revoke the token',
+    sentence: (
+      <>
+        <Untrusted text={name} lengthMax={120} /> is refused from then on, and its open requests are cut off
+        {!isSession && '; the console sessions that were opened with it end too'}.
+      </>
+    ),
+    unless: !isOwn(token) ? undefined : `It is your own${isSession ? ': log out instead' : ''}`,
+    work: () => call('DELETE', pathTo('/tokens/{token_id}', { token_id })),
+  };
+}
+
+interface ListedTokens {
   items: readonly TokenDocument[];
-  onRevoke: (token: TokenDocument) => void;
+  /** Further ones were not read: a table holds no more. */
+  isCut: boolean;
 }
 
-function TokenTable({ fleetId, items, onRevoke }: TokenTableProps) {
-  return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>May</th>
-            <th class="less">Fleet</th>
-            <th class="number less">Last used</th>
-            <th class="number">Expires</th>
-            <th class="number less">Made</th>
-            <th>
-              <span class="visually-hidden">What can be done</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((token) => {
-            const { token_id, name, scopes, fleet_id, created_at, last_used_at } = token;
-            return (
-              <tr key={token_id}>
-                <td class="cut" title={token_id}>
-                  <Untrusted text={name} lengthMax={120} />
-                </td>
-                <td class="soft">{scopesText(scopes)}</td>
-                <td class="soft less mono">{fleet_id ?? 'all'}</td>
-                <td class="number soft less">
-                  {last_used_at === null ? 'not lately' : <Moment time={last_used_at} />}
-                </td>
-                <td class="number">
-                  <Expiry token={token} />
-                </td>
-                <td class="number soft less">
-                  <Moment time={created_at} />
-                </td>
-                <td class="acts">
-                  <AuditLinks fleetId={fleetId} id={token_id} name={name} />
-                  <Act
-                    scope="admin"
-                    kind="bad"
-                    onClick={() => onRevoke(token)}
-                    unless={token_id === self.value?.token_id ? 'It is your own' : undefined}
-                  >
-                    Revoke
-                    <span class="visually-hidden">
-                      <Untrusted text={name} lengthMax={80} />
-                    </span>
-                  </Act>
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
-  );
+/** Tokens of one kind, newest first: at most as many as a table holds. */
+function useTokens(kind: TokenDocument['kind']): Resource<ListedTokens> {
+  return useResource(`tokens ${kind}`, (signal) => readTokens(kind, signal), everySeconds);
 }
 
-/** When a token ends, or that it has. */
-export function Expiry({ token }: { token: { expires_at: string | null; expired: boolean } }) {
-  if (token.expires_at === null) return <span class="faint">never</span>;
-  return (
-    <span class={token.expired ? 'bad strong' : 'soft'}>
-      <Moment time={token.expires_at} />
-    </span>
-  );
+async function readTokens(kind: TokenDocument['kind'], signal: AbortSignal): Promise<ListedTokens> {
+  const first = await readPage('', signal);
+  const second = first.next === null ? { items: [], next: null } : await readPage(first.next, signal);
+  const items = [...first.items, ...second.items].filter((token) => token.kind === kind);
+  return { items: items.reverse(), isCut: second.next !== null };
+}
+
+function readPage(after: string, signal: AbortSignal) {
+  return call('GET', path, { query: { after, limit: pageMax }, signal });
 }

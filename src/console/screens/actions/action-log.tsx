@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks';
 import { below } from '../../../contract/routes/path.ts';
 import { FilterText } from '../../lists/filters.tsx';
 import { useKeys } from '../../page/keys.ts';
-import { href } from '../../page/router.ts';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
+import { DeviceLink } from '../../parts/device.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { visible } from '../../parts/untrusted.tsx';
 import { exactText, hourText } from '../../server/clock.ts';
@@ -115,9 +115,7 @@ function LogLines({ fleetId, lines }: { fleetId: string; lines: FollowedLog['lin
           <time class="faint" dateTime={at} title={exactText(at)}>
             {exactText(at).slice(11, 23)}
           </time>
-          <a class="mono link" href={href([fleetId, 'devices', from])}>
-            {from}
-          </a>
+          <DeviceLink fleetId={fleetId} id={from} />
           <span class="faint less">run {run}</span>
           <code>{visible(said.slice(0, 4_000))}</code>
         </li>

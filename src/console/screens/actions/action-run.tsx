@@ -8,6 +8,7 @@ import { below, type Path } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
+import { DeviceLink } from '../../parts/device.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Payload } from '../../parts/payload.tsx';
@@ -99,11 +100,8 @@ function RunFacts({ fleetId, name, run }: { fleetId: string; name: string; run: 
         </dd>
         <dt>For</dt>
         <dd>
-          {kind} <Untrusted text={run.name} lengthMax={80} /> of{' '}
-          <a class="link mono" href={href([fleetId, 'devices', device])}>
-            {device}
-          </a>
-          , stored <Moment time={stored_at} />
+          {kind} <Untrusted text={run.name} lengthMax={80} /> of <DeviceLink fleetId={fleetId} id={device} />,
+          stored <Moment time={stored_at} />
         </dd>
         <dt>Ended</dt>
         <dd>

@@ -1,13 +1,14 @@
 import { useEffect } from 'preact/hooks';
 import type { RunDocument } from '../../../contract/action-run.ts';
+import { runColumns } from '../../../contract/columns/action.ts';
 import { below } from '../../../contract/routes/path.ts';
 import { byAge, Pages } from '../../lists/pages.tsx';
+import { ListTable } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
-import { Moment } from '../../parts/moment.tsx';
-import { Untrusted } from '../../parts/untrusted.tsx';
+import { DeviceLink } from '../../parts/device.tsx';
 import { useDocument } from '../../server/resource.ts';
 import { pathOfAction } from './action-path.ts';
 import { ActionRun, runMarks } from './action-run.tsx';
@@ -81,6 +82,9 @@ export function ActionRuns({ fleetId, name }: { fleetId: string; name: string })
   );
 }
 
+/** Columns for which there is no room beside a run. */
+const ofWideTable: readonly string[] = ['version', 'attempt', 'cpu_milliseconds'];
+
 interface RunTableProps {
   fleetId: string;
   items: readonly RunDocument[];
@@ -93,81 +97,37 @@ function RunTable({ fleetId, items, opened, target }: RunTableProps) {
   useEffect(() => {
     document.querySelector('tr.is-selected')?.scrollIntoView({ block: 'nearest' });
   }, [opened]);
-  const isWide = opened === undefined;
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th>Run</th>
-            <th>Outcome</th>
-            <th>Device</th>
-            <th class="less">Schema</th>
-            {isWide && <th class="number less">Version</th>}
-            {isWide && <th class="number less">Attempt</th>}
-            <th class="number less">Mails</th>
-            {isWide && <th class="number less">CPU</th>}
-            <th class="number">Ended</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((run) => (
-            <RunRow
-              key={run.run}
-              fleetId={fleetId}
-              run={run}
-              isWide={isWide}
-              isOpened={String(run.run) === opened}
-              target={target(String(run.run))}
-            />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-interface RunRowProps {
-  fleetId: string;
-  run: RunDocument;
-  isWide: boolean;
-  isOpened: boolean;
-  target: string;
-}
-
-function RunRow({ fleetId, run, isWide, isOpened, target }: RunRowProps) {
-  const { outcome, device, name, version, attempt, mails, cpu_milliseconds, ended_at, error } = run;
-  const mark = runMarks[outcome];
-  return (
-    <tr class={isOpened ? 'is-selected' : ''}>
-      <td>
-        <a class="link strong" href={target} aria-current={isOpened ? 'true' : undefined}>
-          {run.run}
-        </a>
-      </td>
-      <td>
-        <span class={`state is-${mark}`}>
-          <span class="cut run-outcome">
-            {outcome}
-            {error !== null && `: ${error.code.replaceAll('_', ' ')}`}
+    <ListTable
+      columns={
+        opened === undefined ? runColumns : runColumns.filter(({ name }) => !ofWideTable.includes(name))
+      }
+      items={items}
+      keyOf={({ run }) => run}
+      isSelected={({ run }) => String(run) === opened}
+      cells={{
+        run: ({ run }) => (
+          <a
+            class="link strong"
+            href={target(String(run))}
+            aria-current={String(run) === opened ? 'true' : undefined}
+          >
+            {run}
+          </a>
+        ),
+        outcome: ({ outcome, error }) => (
+          <span class={`state is-${runMarks[outcome]}`}>
+            <span class="cut run-outcome">
+              {outcome}
+              {error !== null && `: ${error.code.replaceAll('_', ' ')}`}
+            </span>
           </span>
-        </span>
-      </td>
-      <td>
-        <a class="mono link" href={href([fleetId, 'devices', device])}>
-          {device}
-        </a>
-      </td>
-      <td class="cut less">
-        <Untrusted text={name} lengthMax={60} />
-      </td>
-      {isWide && <td class="number soft less">{version}</td>}
-      {isWide && <td class="number soft less">{attempt}</td>}
-      <td class="number less">{mails}</td>
-      {isWide && <td class="number soft less">{Number(cpu_milliseconds).toFixed(1)} ms</td>}
-      <td class="number soft">
-        <Moment time={ended_at} />
-      </td>
-    </tr>
+        ),
+        device: ({ device }) => <DeviceLink fleetId={fleetId} id={device} />,
+        cpu_milliseconds: ({ cpu_milliseconds }) => (
+          <span class="soft">{Number(cpu_milliseconds).toFixed(1)} ms</span>
+        ),
+      }}
+    />
   );
 }

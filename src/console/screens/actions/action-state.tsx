@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { StateEntryDocument } from '../../../contract/action-run.ts';
+import { stateColumns } from '../../../contract/columns/action.ts';
 import { below } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Pages } from '../../lists/pages.tsx';
+import { ListTable } from '../../lists/table.tsx';
 import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
@@ -75,46 +77,34 @@ interface StateTableProps {
 
 function StateTable({ items, onAsk }: StateTableProps) {
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th>Key</th>
-            <th>Value</th>
-            <th class="number">Change</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map(({ key, value }) => (
-            <tr key={key}>
-              <td class="cut">
-                <code>
-                  <Untrusted text={key} />
-                </code>
-              </td>
-              <td class="cut state-value">
-                <code>{visible(writeExactly(value, 300))}</code>
-              </td>
-              <td class="number">
-                <span class="inline end">
-                  <Act
-                    scope="admin"
-                    kind="plain"
-                    onClick={() =>
-                      onAsk({ verb: 'set', entry: { key, value: writeExactly(value, valueCharactersMax) } })
-                    }
-                  >
-                    Set
-                  </Act>
-                  <Act scope="admin" kind="plain" onClick={() => onAsk({ verb: 'delete', key })}>
-                    Delete
-                  </Act>
-                </span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable
+      columns={stateColumns}
+      items={items}
+      keyOf={({ key }) => key}
+      cells={{
+        key: ({ key }) => (
+          <code>
+            <Untrusted text={key} />
+          </code>
+        ),
+        value: ({ value }) => <code>{visible(writeExactly(value, 300))}</code>,
+      }}
+      acts={({ key, value }) => (
+        <>
+          <Act
+            scope="admin"
+            kind="plain"
+            onClick={() =>
+              onAsk({ verb: 'set', entry: { key, value: writeExactly(value, valueCharactersMax) } })
+            }
+          >
+            Set
+          </Act>
+          <Act scope="admin" kind="plain" onClick={() => onAsk({ verb: 'delete', key })}>
+            Delete
+          </Act>
+        </>
+      )}
+    />
   );
 }

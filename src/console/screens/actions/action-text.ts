@@ -1,4 +1,5 @@
 import type { ActionDocument, ActionVersionDocument } from '../../../contract/action.ts';
+import { triggerText } from '../../../contract/columns/action.ts';
 
 /** An action as it is written in the console: texts, as somebody types them. */
 export interface ActionText {
@@ -68,11 +69,6 @@ export function textOf(version: ActionVersionDocument): ActionText {
 export function triggerIn(text: string): { kind: 'message' | 'datapoint'; schema: string } {
   const at = text.indexOf(':');
   return { kind: text.slice(0, at) === 'datapoint' ? 'datapoint' : 'message', schema: text.slice(at + 1) };
-}
-
-/** A trigger as the CLI takes it. */
-export function triggerWord(trigger: Pick<ActionDocument['on'][number], 'kind' | 'schema'>): string {
-  return trigger.kind === 'message' ? trigger.schema : `${trigger.kind}:${trigger.schema}`;
 }
 
 /** Says what makes an action run, in a sentence. */
@@ -193,7 +189,7 @@ export function putWords(fleetId: string, name: string, text: ActionText): strin
   const extension = text.language === 'typescript' ? 'ts' : 'js';
   return [
     ...['action', 'put', name, `${name}.${extension}`, '--fleet', fleetId],
-    ...text.on.flatMap((one) => ['--on', triggerWord(triggerIn(one))]),
+    ...text.on.flatMap((one) => ['--on', triggerText(triggerIn(one))]),
     ...text.devices.flatMap((one) => ['--device', one]),
     ...text.tags.flatMap((one) => ['--tag', one]),
     ...(text.where.trim() === '' ? [] : ['--where', 'where.json']),

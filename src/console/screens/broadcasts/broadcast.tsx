@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
+import { targetText } from '../../../contract/columns/mail.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Head, Section } from '../../frame/frame.tsx';
@@ -17,7 +18,6 @@ import { isBroadcastEnded, useBroadcast } from '../../server/followed-broadcast.
 import type { Resource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { BroadcastMark } from './broadcast-state.tsx';
-import { targetText } from './broadcasts.tsx';
 import { Outcomes } from './outcomes.tsx';
 import { doneOf, isRunning, usePace } from './progress.ts';
 import { BroadcastRefusalList, type OfBroadcastProps } from './refusals.tsx';

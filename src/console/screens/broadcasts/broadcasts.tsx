@@ -1,14 +1,14 @@
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
+import { broadcastColumns } from '../../../contract/columns/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame/frame.tsx';
 import { byAge, Pages } from '../../lists/pages.tsx';
+import { ListTable } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { Moment } from '../../parts/moment.tsx';
-import { Untrusted } from '../../parts/untrusted.tsx';
 import { useDocument } from '../../server/resource.ts';
 import { sendTo } from '../send/send-to.ts';
 import { BroadcastMark } from './broadcast-state.tsx';
@@ -65,56 +65,24 @@ export function BroadcastsScreen({ fleetId }: { fleetId: string }) {
   );
 }
 
-/** Whom a broadcast is for. */
-export function targetText({ to }: Pick<BroadcastDocument, 'to'>): string {
-  if (to.tag !== undefined) return `tag ${to.tag.join(', ')}`;
-  return to.devices === undefined ? 'all devices' : `${to.devices.toLocaleString('en')} listed`;
-}
-
 function BroadcastTable({ fleetId, items }: { fleetId: string; items: readonly BroadcastDocument[] }) {
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th>State</th>
-            <th>Mail</th>
-            <th class="less">To</th>
-            <th class="wide">Queued</th>
-            <th class="number">Not queued</th>
-            <th class="number less">Begun</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((broadcast) => {
-            const { broadcast_id, name, refused, created_at } = broadcast;
-            return (
-              <tr key={broadcast_id}>
-                <td>
-                  <BroadcastMark broadcast={broadcast} />
-                </td>
-                <td class="cut">
-                  <a class="strong" href={href([fleetId, 'broadcasts', broadcast_id])}>
-                    {name}
-                  </a>
-                </td>
-                <td class="soft cut less">
-                  <Untrusted text={targetText(broadcast)} lengthMax={80} />
-                </td>
-                <td>
-                  <Turns broadcast={broadcast} />
-                </td>
-                <td class={`number ${refused > 0 ? 'warn strong' : 'faint'}`}>
-                  {refused.toLocaleString('en')}
-                </td>
-                <td class="number soft less">
-                  <Moment time={created_at} />
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+    <ListTable
+      columns={broadcastColumns}
+      first="state"
+      items={items}
+      keyOf={({ broadcast_id }) => broadcast_id}
+      cells={{
+        state: (broadcast) => <BroadcastMark broadcast={broadcast} />,
+        name: ({ broadcast_id, name }) => (
+          <a class="strong" href={href([fleetId, 'broadcasts', broadcast_id])}>
+            {name}
+          </a>
+        ),
+        queued: (broadcast) => <Turns broadcast={broadcast} />,
+        refused: ({ refused }) =>
+          refused > 0 && <span class="warn strong">{refused.toLocaleString('en')}</span>,
+      }}
+    />
   );
 }

@@ -1,6 +1,8 @@
+import { consumerShardColumns } from '../../../contract/columns/reader.ts';
 import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Head, Section } from '../../frame/frame.tsx';
+import { ListTable } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
@@ -74,47 +76,23 @@ export function ConsumerScreen({ fleetId, name }: { fleetId: string; name: strin
 function Cursors({ consumer: { shards } }: { consumer: ConsumerDocument }) {
   return (
     <Section title="Shards">
-      <div class="table">
-        <table>
-          <thead>
-            <tr>
-              <th class="number">Shard</th>
-              <th class="number less">Position</th>
-              <th class="number">Behind</th>
-              <th class="number">Oldest</th>
-              <th class="number">Lost</th>
-              <th>Batch</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shards.map(({ shard, position, behind, seconds_behind, lost, batch }) => (
-              <tr key={shard}>
-                <td class="number">{shard}</td>
-                <td class="number soft less">{position.toLocaleString('en')}</td>
-                <td class="number">
-                  <Behind positions={behind} />
-                </td>
-                <td class="number">
-                  <Behind seconds={seconds_behind} />
-                </td>
-                <td class="number">
-                  <LostPositions positions={lost} />
-                </td>
-                <td class="soft cut">
-                  {batch === null ? (
-                    '–'
-                  ) : (
-                    <>
-                      {batch.records} with <Untrusted text={batch.worker || 'somebody'} lengthMax={60} />,
-                      until <Moment time={batch.expires_at} />
-                    </>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ListTable
+        columns={consumerShardColumns}
+        items={shards}
+        keyOf={({ shard }) => shard}
+        cells={{
+          behind: ({ behind }) => <Behind positions={behind} />,
+          seconds_behind: ({ seconds_behind }) => <Behind seconds={seconds_behind} />,
+          lost: ({ lost }) => <LostPositions positions={lost} />,
+          batch: ({ batch }) =>
+            batch && (
+              <span class="soft">
+                {batch.records} with <Untrusted text={batch.worker || 'somebody'} lengthMax={60} />, until{' '}
+                <Moment time={batch.expires_at} />
+              </span>
+            ),
+        }}
+      />
     </Section>
   );
 }

@@ -1,8 +1,10 @@
+import { consumerColumns, forwarderColumns } from '../../../contract/columns/reader.ts';
 import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import { anyDestination, destinationText } from '../../../contract/destination-text.ts';
 import type { ForwarderDocument } from '../../../contract/forwarder.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Head, Section } from '../../frame/frame.tsx';
+import { ListTable } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
@@ -74,160 +76,79 @@ function NoReader({ what, command }: { what: string; command: string }) {
   );
 }
 
-interface TableProps<Reader> {
+interface ReadersProps<Reader> {
   fleetId: string;
   items: readonly Reader[];
   onChanged: () => void;
 }
 
-function ForwarderTable({ fleetId, items, onChanged }: TableProps<ForwarderDocument>) {
+function ForwarderTable({ fleetId, items, onChanged }: ReadersProps<ForwarderDocument>) {
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th>State</th>
-            <th>Name</th>
-            <th class="less">To</th>
-            <th class="number">Behind</th>
-            <th class="number less">Lost</th>
-            <th class="number">
-              <span class="less">Dead letters</span>
-              <span class="only-narrow">Dead</span>
-            </th>
-            <th class="number less">Delivered</th>
-            <th>
-              <span class="visually-hidden">Pause or resume</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((forwarder) => (
-            <ForwarderRow
-              key={forwarder.name}
-              fleetId={fleetId}
-              forwarder={forwarder}
-              onChanged={onChanged}
-            />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function ForwarderRow(props: { fleetId: string; forwarder: ForwarderDocument; onChanged: () => void }) {
-  const { fleetId, forwarder, onChanged } = props;
-  const { name, behind, lost, dead_letters, last_delivered_at, last_error } = forwarder;
-  const isFailing = last_error !== null && last_error.recovered_at === null;
-  return (
-    <>
-      <tr class={isFailing ? 'has-more' : undefined}>
-        <td>
-          <ReaderState state={forwarder.state} />
-        </td>
-        <td class="cut">
+    <ListTable
+      columns={forwarderColumns}
+      first="state"
+      items={items}
+      keyOf={({ name }) => name}
+      cells={{
+        state: ({ state }) => <ReaderState state={state} />,
+        name: ({ name }) => (
           <a class="strong" href={href([fleetId, 'forwarders', name])}>
             {name}
           </a>
-        </td>
-        <td class="soft cut less">
-          <Untrusted text={destinationText(forwarder)} lengthMax={120} />
-        </td>
-        <td class="number">
-          <Behind positions={behind} />
-        </td>
-        <td class="number less">
-          <LostPositions positions={lost} />
-        </td>
-        <td class={`number ${dead_letters > 0 ? 'bad strong' : 'faint'}`}>
-          {dead_letters.toLocaleString('en')}
-        </td>
-        <td class="number soft less">
-          {last_delivered_at === null ? 'not yet' : <Moment time={last_delivered_at} />}
-        </td>
-        <td class="number">
-          <PauseReader
-            path={pathTo('/fleets/{fleet_id}/forwarders/{name}', { fleet_id: fleetId, name })}
-            reader={forwarder}
-            onDone={onChanged}
-          />
-        </td>
-      </tr>
-      {isFailing && (
-        <tr class="more">
-          <td colSpan={8}>
-            <span class="bad small">
-              <Moment time={last_error.at} />: <Untrusted text={last_error.msg} lengthMax={300} />
-            </span>
-          </td>
-        </tr>
-      )}
-    </>
-  );
-}
-
-function ConsumerTable({ fleetId, items, onChanged }: TableProps<ConsumerDocument>) {
-  return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th>State</th>
-            <th>Name</th>
-            <th class="less">Reads</th>
-            <th class="number less">Behind</th>
-            <th class="number">Oldest</th>
-            <th class="number">Lost</th>
-            <th class="number less">Batches out</th>
-            <th>
-              <span class="visually-hidden">Pause or resume</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((consumer) => (
-            <ConsumerRow key={consumer.name} fleetId={fleetId} consumer={consumer} onChanged={onChanged} />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function ConsumerRow(props: { fleetId: string; consumer: ConsumerDocument; onChanged: () => void }) {
-  const { fleetId, consumer, onChanged } = props;
-  const { name, kinds, schemas, enabled, behind, seconds_behind, lost, shards } = consumer;
-  return (
-    <tr>
-      <td>
-        <ReaderState state={enabled ? 'enabled' : 'paused'} />
-      </td>
-      <td class="cut">
-        <a class="strong" href={href([fleetId, 'consumers', name])}>
-          {name}
-        </a>
-      </td>
-      <td class="soft cut less">
-        <Untrusted text={[...kinds, ...schemas].join(', ') || 'all records'} lengthMax={120} />
-      </td>
-      <td class="number less">
-        <Behind positions={behind} />
-      </td>
-      <td class="number">
-        <Behind seconds={seconds_behind} />
-      </td>
-      <td class="number">
-        <LostPositions positions={lost} />
-      </td>
-      <td class="number soft less">{shards.filter(({ batch }) => batch !== null).length}</td>
-      <td class="number acts">
+        ),
+        to: (forwarder) => (
+          <span class="soft">
+            <Untrusted text={destinationText(forwarder)} lengthMax={120} />
+          </span>
+        ),
+        behind: ({ behind }) => <Behind positions={behind} />,
+        lost: ({ lost }) => <LostPositions positions={lost} />,
+        dead_letters: ({ dead_letters }) => <LostPositions positions={dead_letters} />,
+      }}
+      acts={(forwarder) => (
         <PauseReader
-          path={pathTo('/fleets/{fleet_id}/consumers/{name}', { fleet_id: fleetId, name })}
+          path={pathTo('/fleets/{fleet_id}/forwarders/{name}', { fleet_id: fleetId, name: forwarder.name })}
+          reader={forwarder}
+          onDone={onChanged}
+        />
+      )}
+      more={({ last_error }) =>
+        last_error !== null &&
+        last_error.recovered_at === null && (
+          <span class="bad small">
+            <Moment time={last_error.at} />: <Untrusted text={last_error.msg} lengthMax={300} />
+          </span>
+        )
+      }
+    />
+  );
+}
+
+function ConsumerTable({ fleetId, items, onChanged }: ReadersProps<ConsumerDocument>) {
+  return (
+    <ListTable
+      columns={consumerColumns}
+      first="enabled"
+      items={items}
+      keyOf={({ name }) => name}
+      cells={{
+        enabled: ({ enabled }) => <ReaderState state={enabled ? 'enabled' : 'paused'} />,
+        name: ({ name }) => (
+          <a class="strong" href={href([fleetId, 'consumers', name])}>
+            {name}
+          </a>
+        ),
+        behind: ({ behind }) => <Behind positions={behind} />,
+        seconds_behind: ({ seconds_behind }) => <Behind seconds={seconds_behind} />,
+        lost: ({ lost }) => <LostPositions positions={lost} />,
+      }}
+      acts={(consumer) => (
+        <PauseReader
+          path={pathTo('/fleets/{fleet_id}/consumers/{name}', { fleet_id: fleetId, name: consumer.name })}
           reader={consumer}
           onDone={onChanged}
         />
-      </td>
-    </tr>
+      )}
+    />
   );
 }

@@ -3,9 +3,9 @@ import type { RefusedRecordDocument } from '../../../contract/forwarder.ts';
 import { below, type Path } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Section } from '../../frame/frame.tsx';
-import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
+import { DeviceLink } from '../../parts/device.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Payload } from '../../parts/payload.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
@@ -95,9 +95,7 @@ function RefusedRecord({ fleetId, path, letter }: RefusedRecordProps) {
         <span class="when small faint">
           <Moment time={failed_at} />
         </span>
-        <a class="mono link" href={href([fleetId, 'devices', device_id])}>
-          {device_id}
-        </a>
+        <DeviceLink fleetId={fleetId} id={device_id} />
         <button type="button" class="record" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <span class="strong cut record-name">
             <Untrusted text={schema} lengthMax={80} />

@@ -6,6 +6,7 @@ import { beginDraft, draftsMax } from '../../page/drafts.ts';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
+import { DeviceLink } from '../../parts/device.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { indentedJson, Payload } from '../../parts/payload.tsx';
 import { visible } from '../../parts/untrusted.tsx';
@@ -58,11 +59,7 @@ export function RunLetterSide({ fleetId, name, letter, onReplay, onDrop }: RunLe
         </dd>
         <dt>Record</dt>
         <dd>
-          {kind} {schema} of{' '}
-          <a class="link mono" href={href([fleetId, 'devices', device])}>
-            {device}
-          </a>
-          , <Moment time={stored_at} />
+          {kind} {schema} of <DeviceLink fleetId={fleetId} id={device} />, <Moment time={stored_at} />
         </dd>
         {refused.length > 0 && (
           <>

@@ -1,15 +1,17 @@
 import { useState } from 'preact/hooks';
 import type { DeadRunDocument } from '../../../contract/action-run.ts';
+import { deadRunColumns } from '../../../contract/columns/action.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Head } from '../../frame/frame.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { useRowCursor } from '../../lists/row-cursor.ts';
+import { ListTable, RowButton } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
-import { Moment } from '../../parts/moment.tsx';
+import { DeviceLink } from '../../parts/device.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { useDocument } from '../../server/resource.ts';
 import { RunLetterSide } from './run-letter-side.tsx';
@@ -97,30 +99,26 @@ function FailedRuns({ fleetId, name, items, onAsk }: FailedRunsProps) {
   useKeys({ r: act('replay'), d: act('drop') });
   return (
     <div class="split">
-      <div class="table">
-        <table>
-          <thead>
-            <tr>
-              <th>Error</th>
-              <th>Device</th>
-              <th class="less">Schema</th>
-              <th class="number less">Attempts</th>
-              <th class="number">Failed</th>
-            </tr>
-          </thead>
-          <tbody>
-            {items.map((letter, index) => (
-              <FailedRow
-                key={letter.run}
-                fleetId={fleetId}
-                letter={letter}
-                isCurrent={index === at}
-                onShow={() => setCursor(index)}
-              />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ListTable
+        columns={deadRunColumns}
+        first="error"
+        items={items}
+        keyOf={({ run }) => run}
+        cursor={at}
+        cells={{
+          error: ({ error }, index) => (
+            <>
+              <RowButton isCurrent={index === at} onClick={() => setCursor(index)}>
+                {error.code.replaceAll('_', ' ')}
+              </RowButton>{' '}
+              <span class="soft small">
+                <Untrusted text={error.msg.split('\n', 1)[0] ?? ''} lengthMax={120} />
+              </span>
+            </>
+          ),
+          device: ({ device }) => <DeviceLink fleetId={fleetId} id={device} />,
+        }}
+      />
       <aside aria-label="The run">
         {current && (
           <RunLetterSide
@@ -134,40 +132,5 @@ function FailedRuns({ fleetId, name, items, onAsk }: FailedRunsProps) {
         )}
       </aside>
     </div>
-  );
-}
-
-interface FailedRowProps {
-  fleetId: string;
-  letter: DeadRunDocument;
-  isCurrent: boolean;
-  onShow: () => void;
-}
-
-function FailedRow({ fleetId, letter, isCurrent, onShow }: FailedRowProps) {
-  const { error, device, name: schema, attempts, failed_at } = letter;
-  return (
-    <tr data-cursor={isCurrent ? '' : undefined}>
-      <td class="cut">
-        <button type="button" class="cell" aria-current={isCurrent ? 'true' : undefined} onClick={onShow}>
-          {error.code.replaceAll('_', ' ')}
-        </button>{' '}
-        <span class="soft small">
-          <Untrusted text={error.msg.split('\n', 1)[0] ?? ''} lengthMax={120} />
-        </span>
-      </td>
-      <td>
-        <a class="mono" href={href([fleetId, 'devices', device])}>
-          {device}
-        </a>
-      </td>
-      <td class="cut soft less">
-        <Untrusted text={schema} lengthMax={80} />
-      </td>
-      <td class="number soft less">{attempts}</td>
-      <td class="number soft">
-        <Moment time={failed_at} />
-      </td>
-    </tr>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { below, type Path } from '../../../contract/routes/path.ts';
+import { Ask } from '../../forms/dialogs.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
-import { Ask } from '../../parts/dialogs.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 

@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
+import { Ask } from '../../forms/dialogs.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
-import { Ask } from '../../parts/dialogs.tsx';
 import { useSubmit } from '../../server/submit.ts';
 import { type Letters, type LettersProgress, settleLetters } from './letters.ts';
 

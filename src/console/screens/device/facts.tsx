@@ -1,7 +1,7 @@
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
 import { Section } from '../../frame/frame.tsx';
+import { StateMark } from '../../parts/device.tsx';
 import { Moment } from '../../parts/moment.tsx';
-import { StateMark } from '../../parts/state-mark.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { Tags } from '../devices/device-table.tsx';
 

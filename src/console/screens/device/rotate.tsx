@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { RotatedSecretDocument } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
+import { Drawer } from '../../forms/dialogs.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
-import { Drawer } from '../../parts/dialogs.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';

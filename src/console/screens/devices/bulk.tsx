@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
+import { Ask } from '../../forms/dialogs.tsx';
 import { Act } from '../../parts/act.tsx';
-import { Ask } from '../../parts/dialogs.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { CallError } from '../../server/client.ts';
 import { sendTo } from '../send/send-to.ts';

@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import type { ImportedLine } from '../../../contract/device.ts';
+import { Drawer } from '../../forms/dialogs.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
-import { Drawer } from '../../parts/dialogs.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { CallError, open } from '../../server/client.ts';
 import { linesOf } from '../../server/lines.ts';

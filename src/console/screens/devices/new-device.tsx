@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { CreatedDeviceDocument } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { href } from '../../page/router.ts';
+import { Drawer } from '../../forms/dialogs.tsx';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
-import { Drawer } from '../../parts/dialogs.tsx';
+import { DeviceLink } from '../../parts/device.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { Secret } from './secret.tsx';
@@ -64,11 +64,7 @@ export function NewDeviceDrawer({ fleetId, onClose }: { fleetId: string; onClose
       ) : (
         <>
           <Banner kind="good">
-            Made{' '}
-            <a class="link mono" href={href([fleetId, 'devices', made.device_id])}>
-              {made.device_id}
-            </a>
-            .
+            Made <DeviceLink fleetId={fleetId} id={made.device_id} />.
           </Banner>
           <Secret fleetId={fleetId} deviceId={made.device_id} secret={made.device_secret} />
         </>

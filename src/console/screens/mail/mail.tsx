@@ -7,6 +7,7 @@ import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
+import { DeviceLink } from '../../parts/device.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
@@ -28,9 +29,7 @@ export function MailScreen({ fleetId, deviceId, mailId }: MailProps) {
         title={receipt.value ? <Untrusted text={receipt.value.name} lengthMax={80} /> : 'Mail'}
         beside={
           <span class="inline id">
-            <a class="link mono" href={href([fleetId, 'devices', deviceId])}>
-              {deviceId}
-            </a>
+            <DeviceLink fleetId={fleetId} id={deviceId} />
           </span>
         }
         read={receipt}

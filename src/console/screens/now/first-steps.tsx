@@ -3,10 +3,10 @@ import { useMemo, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame/frame.tsx';
-import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
+import { DeviceLink } from '../../parts/device.tsx';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
 import { call } from '../../server/client.ts';
 import { serverNow } from '../../server/clock.ts';
@@ -88,11 +88,8 @@ function Steps({ fleetId, device }: { fleetId: string; device: DeviceDocument })
     <div class="stack">
       <p class="inline">
         <span>
-          Paste these where the server runs, for{' '}
-          <a class="link mono" href={href([fleetId, 'devices', device_id])}>
-            {device_id}
-          </a>
-          . Its secret was shown once, when it was made.
+          Paste these where the server runs, for <DeviceLink fleetId={fleetId} id={device_id} />. Its secret
+          was shown once, when it was made.
         </span>
         <Act scope="provision" onClick={rotate} title="The old one ends at once">
           Make a new secret

@@ -1,8 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { CodeEditor } from '../../editor/code-editor.tsx';
-import { AskDiscard } from '../../forms/discard.tsx';
+
+import { AskDiscard } from '../../forms/confirm.tsx';
 import { Head, Section } from '../../frame/frame.tsx';
+
 import { draftsMax, type KeptDraft, useDraft } from '../../page/drafts.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';

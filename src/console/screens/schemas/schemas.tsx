@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks';
+import { schemaColumns } from '../../../contract/columns/fleet.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { SchemaDocument } from '../../../contract/schema.ts';
 import { Head } from '../../frame/frame.tsx';
+import { ListTable } from '../../lists/table.tsx';
 import { beginDraft, draftKeys, draftsMax, hasDraft } from '../../page/drafts.ts';
 import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';
@@ -136,6 +138,8 @@ function Drafts({ fleetId, items }: { fleetId: string; items: readonly SchemaDoc
   );
 }
 
+const usedBy = { name: 'uses', label: 'Used by', kind: 'word', value: () => null, isLesser: true } as const;
+
 interface SchemaTableProps {
   fleetId: string;
   items: readonly SchemaDocument[];
@@ -146,47 +150,39 @@ function SchemaTable({ fleetId, items, uses }: SchemaTableProps) {
   const [drawn, setDrawn] = useState(drawnRows);
   if (items.length === 0) return <p class="empty">None fits.</p>;
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th>Schema</th>
-            <th>Kind</th>
-            <th>State</th>
-            <th class="less">Used by</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.slice(0, drawn).map(({ kind, name, disabled }) => (
-            <tr key={`${kind}:${name}`}>
-              <td class="cut">
-                <a class="link strong" href={href([fleetId, 'schemas', kind, name])}>
-                  {name}
-                </a>
-                {hasDraft(schemaDraftKey(fleetId, kind, name)) && <span class="tag draft-mark">draft</span>}
-              </td>
-              <td class="soft">{kind}</td>
-              <td class="cut">
-                {disabled === null ? (
-                  <span class="state is-active">checked</span>
-                ) : (
-                  <span class="state is-bad">
-                    disabled: <Untrusted text={disabled} />
-                  </span>
-                )}
-              </td>
-              <td class="less">
-                <UsedBy fleetId={fleetId} uses={uses?.get(`${kind}:${name}`) ?? []} isShort />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <ListTable
+        columns={[...schemaColumns, usedBy]}
+        first="name"
+        items={items.slice(0, drawn)}
+        keyOf={({ kind, name }) => `${kind}:${name}`}
+        cells={{
+          name: ({ kind, name }) => (
+            <>
+              <a class="link strong" href={href([fleetId, 'schemas', kind, name])}>
+                {name}
+              </a>
+              {hasDraft(schemaDraftKey(fleetId, kind, name)) && <span class="tag draft-mark">draft</span>}
+            </>
+          ),
+          disabled: ({ disabled }) =>
+            disabled === null ? (
+              <span class="state is-active">checked</span>
+            ) : (
+              <span class="state is-bad">
+                disabled: <Untrusted text={disabled} />
+              </span>
+            ),
+          uses: ({ kind, name }) => (
+            <UsedBy fleetId={fleetId} uses={uses?.get(`${kind}:${name}`) ?? []} isShort />
+          ),
+        }}
+      />
       {items.length > drawn && (
         <button type="button" class="button is-plain" onClick={() => setDrawn(drawn * 3)}>
           Show more of {items.length.toLocaleString('en')}
         </button>
       )}
-    </div>
+    </>
   );
 }

@@ -1,9 +1,9 @@
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Difference } from '../../editor/code-editor.tsx';
+import { Drawer } from '../../forms/dialogs.tsx';
 import { Section } from '../../frame/frame.tsx';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
-import { Drawer } from '../../parts/dialogs.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import type { SchemaUse } from './schema-uses.ts';

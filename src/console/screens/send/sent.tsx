@@ -3,6 +3,7 @@ import type { SentMailDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
+import { DeviceLink } from '../../parts/device.tsx';
 import { isBroadcastEnded, useBroadcast } from '../../server/followed-broadcast.ts';
 import { RefusedDevices } from '../broadcasts/refusals.tsx';
 import { MailLife, useReceipt } from '../mail/mail-life.tsx';
@@ -20,10 +21,8 @@ export function MailSent({ fleetId, deviceId, mail }: MailSentProps) {
   return (
     <>
       <p>
-        <a class="link mono" href={href([fleetId, 'devices', deviceId])}>
-          {deviceId}
-        </a>{' '}
-        has {mailbox_size} {mailbox_size === 1 ? 'mail' : 'mails'} in its mailbox.{' '}
+        <DeviceLink fleetId={fleetId} id={deviceId} /> has {mailbox_size}{' '}
+        {mailbox_size === 1 ? 'mail' : 'mails'} in its mailbox.{' '}
         <a class="link" href={href([fleetId, 'devices', deviceId, 'mail', mail_id])}>
           Open this mail
         </a>

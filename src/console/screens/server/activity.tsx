@@ -1,20 +1,17 @@
 import { useState } from 'preact/hooks';
+import type { ListColumns } from '../../../contract/columns/column.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { TopDocument } from '../../../contract/server.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Section } from '../../frame/frame.tsx';
+import { ListTable } from '../../lists/table.tsx';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { type RouteRate, type ServerRates, useServerRates } from './rates.ts';
-import { ShardTable } from './shards.tsx';
-
-/** A rate as it is read: with a digit after the point while it is small. */
-function rateText(perSecond: number): string {
-  return perSecond.toLocaleString('en', { maximumFractionDigits: perSecond < 10 ? 1 : 0 });
-}
+import { Rate, rateText, ShardTable } from './shards.tsx';
 
 /** Shows what `fleetpost top` shows. */
 export function ServerActivity(props: { fleetId: string; top: TopDocument; onReleased: () => void }) {
@@ -94,6 +91,11 @@ function Figures({ top, rates }: { top: TopDocument; rates: ServerRates | undefi
 }
 
 const shownRoutes = 12;
+const routeColumns = [
+  { name: 'route', label: 'Route' },
+  { name: 'perSecond', label: 'Per second', kind: 'count' },
+  { name: 'failedPerSecond', label: '5xx', kind: 'count' },
+] as const satisfies ListColumns<RouteRate>;
 
 function Routes({ routes }: { routes: readonly RouteRate[] }) {
   return (
@@ -101,30 +103,20 @@ function Routes({ routes }: { routes: readonly RouteRate[] }) {
       {routes.length === 0 ? (
         <p class="empty">Measuring…</p>
       ) : (
-        <div class="table">
-          <table>
-            <thead>
-              <tr>
-                <th>Route</th>
-                <th class="number">Per second</th>
-                <th class="number">5xx</th>
-              </tr>
-            </thead>
-            <tbody>
-              {routes.slice(0, shownRoutes).map(({ route, perSecond, failedPerSecond }) => (
-                <tr key={route}>
-                  <td class="cut mono small">
-                    <Untrusted text={route} lengthMax={80} />
-                  </td>
-                  <td class={`number ${perSecond === 0 ? 'faint' : ''}`}>{rateText(perSecond)}</td>
-                  <td class={`number ${failedPerSecond > 0 ? 'bad strong' : 'faint'}`}>
-                    {rateText(failedPerSecond)}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ListTable
+          columns={routeColumns}
+          items={routes.slice(0, shownRoutes)}
+          keyOf={({ route }) => route}
+          cells={{
+            route: ({ route }) => (
+              <code class="small">
+                <Untrusted text={route} lengthMax={80} />
+              </code>
+            ),
+            perSecond: ({ perSecond }) => <Rate perSecond={perSecond} />,
+            failedPerSecond: ({ failedPerSecond }) => <Rate perSecond={failedPerSecond} isBad />,
+          }}
+        />
       )}
     </Section>
   );

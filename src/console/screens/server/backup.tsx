@@ -1,13 +1,14 @@
 import { useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { BackupDocument } from '../../../contract/server.ts';
+import { Drawer } from '../../forms/dialogs.tsx';
 import { Field, formTexts } from '../../forms/field.tsx';
 import { Section } from '../../frame/frame.tsx';
 import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
+import { bytesText } from '../../parts/bytes.ts';
 import { Commands } from '../../parts/commands.tsx';
-import { Drawer } from '../../parts/dialogs.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { CallError, call } from '../../server/client.ts';
@@ -15,7 +16,6 @@ import { serverNow, spanText } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { may } from '../../session/session.ts';
-import { bytesText } from './bytes.ts';
 
 const path = pathTo('/backup', {});
 

@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
+import type { ListColumns } from '../../../contract/columns/column.ts';
 import type { ServerDocument } from '../../../contract/server.ts';
 import { Section } from '../../frame/frame.tsx';
+import { ListTable } from '../../lists/table.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 
@@ -10,6 +12,18 @@ const choices = [
   ['set', 'Not default'],
   ['all', 'All'],
 ] as const;
+
+const columns = [
+  { name: 'key', label: 'Key', kind: 'word' },
+  { name: 'value', label: 'Value', kind: 'word' },
+  { name: 'source', label: 'From', kind: 'word' },
+  {
+    name: 'changed_by',
+    label: 'Changed by',
+    value: ({ reloadable }) => (reloadable ? 'SIGHUP' : 'a restart'),
+    isLesser: true,
+  },
+] as const satisfies ListColumns<ConfigurationKey>;
 
 /** The configuration in use: each value with where it came from. */
 export function Configuration({ keys }: { keys: readonly ConfigurationKey[] }) {
@@ -44,45 +58,37 @@ export function Configuration({ keys }: { keys: readonly ConfigurationKey[] }) {
       {shown.length === 0 ? (
         <p class="empty">{words === '' ? 'Every key has its default.' : 'No key fits.'}</p>
       ) : (
-        <div class="table">
-          <table class="keys">
-            <thead>
-              <tr>
-                <th>Key</th>
-                <th>Value</th>
-                <th>From</th>
-                <th class="less">Changed by</th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((one) => (
-                <ConfigurationRow key={one.key} configured={one} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ListTable
+          class="keys"
+          columns={columns}
+          items={shown}
+          keyOf={({ key }) => key}
+          cells={{
+            key: ({ key, description }) => (
+              <>
+                <div class="strong">{key}</div>
+                <p class="hint">{description}</p>
+              </>
+            ),
+            value: (one) => <Value configured={one} />,
+            source: ({ source, environment }) => (
+              <span class={source === 'default' ? 'faint' : ''} title={environment}>
+                {source}
+              </span>
+            ),
+          }}
+        />
       )}
     </Section>
   );
 }
 
-function ConfigurationRow({ configured }: { configured: ConfigurationKey }) {
-  const { key, value, source, environment, description, reloadable, pending } = configured;
+function Value({ configured: { value, pending } }: { configured: ConfigurationKey }) {
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
   return (
-    <tr>
-      <td>
-        <div class="strong">{key}</div>
-        <p class="hint">{description}</p>
-      </td>
-      <td class="mono small">
-        <Untrusted text={text || 'empty'} lengthMax={500} />
-        {pending && <p class="warn small">another value waits for a restart</p>}
-      </td>
-      <td class={source === 'default' ? 'faint' : ''} title={environment}>
-        {source}
-      </td>
-      <td class="less soft">{reloadable ? 'SIGHUP' : 'a restart'}</td>
-    </tr>
+    <span class="mono small">
+      <Untrusted text={text || 'empty'} lengthMax={500} />
+      {pending && <p class="warn small">another value waits for a restart</p>}
+    </span>
   );
 }

@@ -1,51 +1,49 @@
+import type { ListColumns } from '../../../contract/columns/column.ts';
 import { Section } from '../../frame/frame.tsx';
-import { bytesText } from './bytes.ts';
+import { ListTable } from '../../lists/table.tsx';
 import type { ShardRate } from './rates.ts';
 
 const queueOfBusyShard = 100;
-const rate = (perSecond: number): string =>
-  perSecond.toLocaleString('en', { maximumFractionDigits: perSecond < 10 ? 1 : 0 });
+
+/** A rate as it is read: with a digit after the point while it is small. */
+export function rateText(perSecond: number): string {
+  return perSecond.toLocaleString('en', { maximumFractionDigits: perSecond < 10 ? 1 : 0 });
+}
+
+const columns = [
+  { name: 'shard', label: 'Shard', kind: 'count' },
+  { name: 'queue', label: 'Queue', kind: 'count' },
+  { name: 'commitsPerSecond', label: 'Commits/s', kind: 'count' },
+  { name: 'writesPerSecond', label: 'Writes/s', kind: 'count', isLesser: true },
+  { name: 'refusedPerSecond', label: 'Refused/s', kind: 'count', isLesser: true },
+  { name: 'devices', label: 'Devices', kind: 'count', isLesser: true },
+  { name: 'mails', label: 'Mails', kind: 'count', isLesser: true },
+  { name: 'bytes', label: 'Size', kind: 'bytes' },
+  { name: 'log_bytes', label: 'Log', kind: 'bytes' },
+] as const satisfies ListColumns<ShardRate>;
 
 /** Lists what each shard holds, and how it keeps up. */
 export function ShardTable({ shards }: { shards: readonly ShardRate[] }) {
   return (
     <Section title="Shards">
-      <div class="table">
-        <table>
-          <thead>
-            <tr>
-              <th class="number">Shard</th>
-              <th class="number">Queue</th>
-              <th class="number">Commits/s</th>
-              <th class="number less">Writes/s</th>
-              <th class="number less">Refused/s</th>
-              <th class="number less">Devices</th>
-              <th class="number less">Mails</th>
-              <th class="number">Size</th>
-              <th class="number">Log</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shards.map((shard) => (
-              <tr key={shard.shard}>
-                <td class="number">{shard.shard}</td>
-                <td class={`number ${shard.queue > queueOfBusyShard ? 'warn strong' : 'soft'}`}>
-                  {shard.queue}
-                </td>
-                <td class="number soft">{rate(shard.commitsPerSecond)}</td>
-                <td class="number soft less">{rate(shard.writesPerSecond)}</td>
-                <td class={`number less ${shard.refusedPerSecond > 0 ? 'bad strong' : 'soft'}`}>
-                  {rate(shard.refusedPerSecond)}
-                </td>
-                <td class="number soft less">{shard.devices.toLocaleString('en')}</td>
-                <td class="number soft less">{shard.mails.toLocaleString('en')}</td>
-                <td class="number soft">{bytesText(shard.bytes)}</td>
-                <td class="number soft">{bytesText(shard.log_bytes)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ListTable
+        columns={columns}
+        items={shards}
+        keyOf={({ shard }) => shard}
+        cells={{
+          shard: ({ shard }) => String(shard),
+          queue: ({ queue }) => queue > queueOfBusyShard && <span class="warn strong">{queue}</span>,
+          commitsPerSecond: ({ commitsPerSecond }) => <Rate perSecond={commitsPerSecond} />,
+          writesPerSecond: ({ writesPerSecond }) => <Rate perSecond={writesPerSecond} />,
+          refusedPerSecond: ({ refusedPerSecond }) => <Rate perSecond={refusedPerSecond} isBad />,
+        }}
+      />
     </Section>
   );
+}
+
+/** A rate in a table; `isBad`: one that should be none. */
+export function Rate({ perSecond, isBad = false }: { perSecond: number; isBad?: boolean }) {
+  const tone = perSecond === 0 ? 'faint' : isBad ? 'bad strong' : '';
+  return <span class={tone}>{rateText(perSecond)}</span>;
 }

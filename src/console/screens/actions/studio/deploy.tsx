@@ -1,10 +1,10 @@
 import type { CheckDocument, DeployedActionDocument } from '../../../../contract/action.ts';
 import { Difference } from '../../../editor/code-editor.tsx';
+import { Drawer } from '../../../forms/dialogs.tsx';
 import { Section } from '../../../frame/frame.tsx';
 import { Act } from '../../../parts/act.tsx';
 import { Banner, ErrorBanner } from '../../../parts/banner.tsx';
 import { Commands } from '../../../parts/commands.tsx';
-import { Drawer } from '../../../parts/dialogs.tsx';
 import { Untrusted } from '../../../parts/untrusted.tsx';
 import { call } from '../../../server/client.ts';
 import { useSubmit } from '../../../server/submit.ts';

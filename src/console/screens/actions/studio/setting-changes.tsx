@@ -1,5 +1,6 @@
+import { triggerText } from '../../../../contract/columns/action.ts';
 import { Untrusted } from '../../../parts/untrusted.tsx';
-import { type ActionText, testsIn, triggerIn, triggerWord } from '../action-text.ts';
+import { type ActionText, testsIn, triggerIn } from '../action-text.ts';
 
 type Change = readonly [what: string, before: string, after: string];
 
@@ -7,7 +8,7 @@ type Change = readonly [what: string, before: string, after: string];
 function settingsOf(text: ActionText): readonly (readonly [string, string, string])[] {
   const list = (values: readonly string[], none: string): string =>
     values.length === 0 ? none : values.join(', ');
-  const triggers = text.on.map((one) => triggerWord(triggerIn(one)));
+  const triggers = text.on.map((one) => triggerText(triggerIn(one)));
   return [
     ['Language', text.language, text.language],
     ['Runs for', list(triggers, 'nothing'), list(triggers, 'nothing')],

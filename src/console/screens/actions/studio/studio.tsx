@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DeployedActionDocument } from '../../../../contract/action.ts';
 import { CodeEditor } from '../../../editor/code-editor.tsx';
 import type { Editor } from '../../../editor/codemirror.ts';
-import { AskDiscard } from '../../../forms/discard.tsx';
+import { AskDiscard } from '../../../forms/confirm.tsx';
 import { draftsMax, type KeptDraft, useDraft } from '../../../page/drafts.ts';
 import { Act } from '../../../parts/act.tsx';
 import { Banner } from '../../../parts/banner.tsx';

@@ -1,6 +1,6 @@
 import type { TrialDocument } from '../../../../contract/action-run.ts';
-import { href } from '../../../page/router.ts';
 import { Banner } from '../../../parts/banner.tsx';
+import { DeviceLink } from '../../../parts/device.tsx';
 import { Untrusted, visible } from '../../../parts/untrusted.tsx';
 import { writeExactly } from '../../../server/exact-json.ts';
 
@@ -41,9 +41,7 @@ export function TrialOutcome({ fleetId, trial, onLine }: TrialOutcomeProps) {
         <ul class="list">
           {mails.slice(0, drawnMax).map(({ device, name, payload, ttl_seconds }, index) => (
             <li key={index} class="outcome-row">
-              <a class="mono link" href={href([fleetId, 'devices', device])}>
-                {device}
-              </a>
+              <DeviceLink fleetId={fleetId} id={device} />
               <span class="strong">{name}</span>
               <code class="small soft">{visible(writeExactly(payload, 2_000))}</code>
               {ttl_seconds !== null && <span class="hint">lives {ttl_seconds} s</span>}

@@ -1,4 +1,5 @@
 import type { DeviceDocument } from '../../contract/device.ts';
+import { href } from '../page/router.ts';
 
 /** The connection state of a device, or that it is disabled, which comes before. */
 export function StateMark({ device }: { device: Pick<DeviceDocument, 'state' | 'enabled'> }) {
@@ -8,5 +9,14 @@ export function StateMark({ device }: { device: Pick<DeviceDocument, 'state' | '
     <span class={`state is-${state}`}>
       <span class={`word ${isQuiet ? 'soft' : ''}`}>{state}</span>
     </span>
+  );
+}
+
+/** The id of a device, which leads to it. */
+export function DeviceLink({ fleetId, id }: { fleetId: string; id: string }) {
+  return (
+    <a class="link mono" href={href([fleetId, 'devices', id])}>
+      {id}
+    </a>
   );
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { Icon } from './icon.tsx';
+import { Icon } from '../parts/icon.tsx';
 
 export interface DialogProps {
   title: string;
