@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, type Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { fleetVariable } from '../core/config/client-variables.ts';
 import { suggestionFor } from '../core/config/suggestion.ts';
 import { deviceIdPattern, fleetIdPattern } from '../core/identity.ts';
@@ -84,6 +84,16 @@ function matching(pattern: RegExp, words: string): (text: string) => string {
 export const fleetIdOption = matching(fleetIdPattern, '8 letters or digits');
 /** Reads an option as the id of a device. */
 export const deviceIdOption = matching(deviceIdPattern, '10 letters or digits');
+
+/** An option and, of one that is no text, how it is read. */
+export function option<T>(
+  flags: string,
+  description: string,
+  parse?: (text: string, before: T) => T,
+): Option {
+  const one = new Option(flags, description);
+  return parse === undefined ? one : one.argParser(parse);
+}
 
 /** Collects an option that may be repeated. */
 export function several(text: string, before: readonly string[] = []): string[] {

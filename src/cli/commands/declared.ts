@@ -11,77 +11,92 @@ import {
   type QueryAt,
   type Template,
 } from '../../contract/routes/path.ts';
+import { OperatorError } from '../../core/errors.ts';
+import type { RequestParts } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { clientCommand, fleetCommand, type ListOptions, withListOptions } from '../options.ts';
 import { fields, listText, print } from '../output.ts';
 
-/** Name and arguments of a command, and what it does. */
-type Usage = readonly [nameAndArguments: string, description: string];
-
 /** Adds a command on what is at a path; `--fleet` is the fleet in it. */
-function commandAt(group: Command, [nameAndArguments, description]: Usage, template: Template): Command {
+function commandAt(group: Command, template: Template, usage: string, does: string): Command {
   const add = template.startsWith('/fleets/{fleet_id}') ? fleetCommand : clientCommand;
-  return add(group, nameAndArguments, description);
+  return add(group, usage, does);
 }
 
-/** The path of a command that was run: the fleet and the device are options, the rest are its arguments in order. */
+/**
+ * The path of a command that was run: its arguments in their order, but for the fleet, which is an option, and the device
+ * where it is one.
+ */
 function pathOf<T extends Template>(template: T, command: Command): Path<T> {
   const { fleet: fleet_id, device: device_id }: { fleet?: string; device?: string } = command.opts();
-  const values: Record<string, string | number> = {
-    ...(fleet_id !== undefined && { fleet_id }),
-    ...(device_id !== undefined && { device_id }),
-  };
+  const isDeviceNamed = command.registeredArguments[0]?.name() === 'device_id';
   const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
-  for (const [index, name] of names.filter((one) => !(one in values)).entries())
-    values[name] = command.processedArgs[index];
+  const named = names.filter((name) => name !== 'fleet_id' && (name !== 'device_id' || isDeviceNamed));
+  const values: Record<string, string | number | undefined> = { fleet_id, device_id };
+  for (const [index, name] of named.entries()) values[name] = command.processedArgs[index] ?? values[name];
+  if (names.includes('device_id') && values.device_id === undefined)
+    throw new OperatorError('Give the device: its id, or --device ID.');
   return pathTo(template, values as Parameters<typeof pathTo<T>>[1]);
 }
 
+/** Options of a command, each by the member of the query or the body that it sets. */
+export type OptionsOf<Document> = { readonly [Name in keyof Document]?: Option };
+
+export function withOptions<Document>(command: Command, options: OptionsOf<Document>): Command {
+  for (const one of Object.values<Option | undefined>(options)) if (one) command.addOption(one);
+  return command;
+}
+
+/** The members whose options were given, or have a default. */
+export function valuesOf<Document>(options: OptionsOf<Document>, given: object): Document {
+  const values = given as Readonly<Record<string, unknown>>;
+  const members = Object.entries<Option | undefined>(options).map(
+    ([name, one]) => [name, one && values[one.attributeName()]] as const,
+  );
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined)) as Document;
+}
+
 export interface RequestDeclaration<M extends MethodOf<T>, T extends Template> {
-  json?: BodyAt<M, T>;
-  /** Says what was done; without it the fields of the answer are printed. */
-  text?(answer: AnswerAt<M, T>): string;
+  /** Name of the command, and its arguments. */
+  usage: string;
+  does: string;
+  /** Members of the body that are always the same. */
+  json?: Partial<BodyAt<M, T>>;
+  /** The others. */
+  body?: OptionsOf<BodyAt<M, T>>;
+  /** Says what was done, or how the answer is shown: by its fields unless this says otherwise. */
+  done?: string | ((answer: AnswerAt<M, T>) => string);
 }
 
 /** Adds a command that is one request; an answer without a document is `{ok: true}`. */
 export function requestCommand<T extends Template, M extends MethodOf<T>>(
   group: Command,
-  usage: Usage,
   method: M,
   template: T,
-  { json, text = (answer) => fields(answer as object) }: RequestDeclaration<M, T> = {},
+  { usage, does, json, body, done = (answer) => fields(answer as object) }: RequestDeclaration<M, T>,
 ): Command {
-  const command = commandAt(group, usage, template);
+  const command = withOptions(commandAt(group, template, usage, does), body ?? {});
   return command.action(async () => {
     const options: ConnectionOptions = command.opts();
-    const parts = { ...(json !== undefined && { json }) };
-    const answer = await connect(options).request(method, pathOf(template, command), parts);
-    print(options, answer ?? { ok: true }, text(answer));
+    const document = { ...(json as object | undefined), ...valuesOf<object>(body ?? {}, options) };
+    const parts = json === undefined && body === undefined ? {} : { json: document };
+    const answer = await connect(options).request(
+      method,
+      pathOf(template, command),
+      parts as RequestParts<BodyAt<M, T>, QueryAt<M, T>>,
+    );
+    print(options, answer ?? { ok: true }, typeof done === 'string' ? done : done(answer));
   });
 }
 
-/** The options that filter a list, each by the parameter of the query that it sets. */
-export type Filter<Query> = { readonly [Name in keyof Query]?: Option };
-
-export function withFilter<Query>(command: Command, filter: Filter<Query>): Command {
-  for (const option of Object.values<Option | undefined>(filter)) if (option) command.addOption(option);
-  return command;
-}
-
-/** The query of the options that were given. */
-export function filterOf<Query>(filter: Filter<Query>, options: object): Query {
-  const given = options as Readonly<Record<string, unknown>>;
-  const query = Object.entries<Option | undefined>(filter).map(
-    ([name, option]) => [name, option && given[option.attributeName()]] as const,
-  );
-  return Object.fromEntries(query.filter(([, value]) => value !== undefined)) as Query;
-}
-
 export interface ListDeclaration<T extends Template> {
+  /** Name of the command, and its arguments: `list` by default. */
+  usage?: string;
+  does: string;
   columns: ListColumns<ItemAt<T>>;
   /** Said of a list without items. */
   empty: string;
-  filter?: Filter<QueryAt<'GET', T>>;
+  filter?: OptionsOf<QueryAt<'GET', T>>;
   /** The query of the options, if some are more than a parameter. */
   queryOf?(options: object): QueryAt<'GET', T>;
   /** True if it is one page by its nature. */
@@ -91,13 +106,12 @@ export interface ListDeclaration<T extends Template> {
 /** Adds a command that lists what is at a path. */
 export function listCommand<T extends Template>(
   group: Command,
-  usage: Usage,
   template: T,
   declaration: ListDeclaration<T>,
 ): Command {
-  const { columns, empty, filter = {}, isWhole = false } = declaration;
-  const { queryOf = (options) => filterOf(filter, options) } = declaration;
-  const command = withFilter(commandAt(group, usage, template), filter);
+  const { usage = 'list', does, columns, empty, filter = {}, isWhole = false } = declaration;
+  const { queryOf = (options) => valuesOf(filter, options) } = declaration;
+  const command = withOptions(commandAt(group, template, usage, does), filter);
   if (!isWhole) withListOptions(command);
   return command.action(async () => {
     const options: ConnectionOptions & ListOptions = command.opts();
@@ -118,11 +132,11 @@ export function addPauseCommands(
   path: PausablePath,
   { of, meanwhile }: { of: string; meanwhile: string },
 ): void {
-  const text = ({ name, enabled }: { name: string; enabled: boolean }): string =>
+  const done = ({ name, enabled }: { name: string; enabled: boolean }): string =>
     `${name} is ${enabled ? 'resumed' : 'paused'}.`;
-  for (const [usage, enabled] of [
-    [['pause <name>', `pause ${of}; ${meanwhile}`], false],
-    [['resume <name>', `resume ${of}`], true],
+  for (const [usage, does, enabled] of [
+    ['pause <name>', `pause ${of}; ${meanwhile}`, false],
+    ['resume <name>', `resume ${of}`, true],
   ] as const)
-    requestCommand(group, usage, 'PATCH', path, { json: { enabled }, text });
+    requestCommand(group, 'PATCH', path, { usage, does, json: { enabled }, done });
 }

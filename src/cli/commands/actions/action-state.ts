@@ -63,12 +63,12 @@ async function deleteState(
 /** `action state list|get|set|delete`. */
 export function addActionStateCommands(group: Command): void {
   const states = group.command('state').description('see and change what an action keeps between runs');
-  listCommand(
-    states,
-    ['list <name>', 'list the state of an action by its keys'],
-    '/fleets/{fleet_id}/actions/{name}/state',
-    { columns: stateColumns, empty: 'The state is empty.' },
-  );
+  listCommand(states, '/fleets/{fleet_id}/actions/{name}/state', {
+    usage: 'list <name>',
+    does: 'list the state of an action by its keys',
+    columns: stateColumns,
+    empty: 'The state is empty.',
+  });
   fleetCommand(states, 'get <name> <key>', 'print the value of a key as JSON').action(showKey);
   fleetCommand(
     states,

@@ -45,7 +45,8 @@ export function addActionCommands(program: Command): void {
 
   addActionPut(group);
 
-  listCommand(group, ['list', 'list the actions of a fleet and their status'], '/fleets/{fleet_id}/actions', {
+  listCommand(group, '/fleets/{fleet_id}/actions', {
+    does: 'list the actions of a fleet and their status',
     columns: actionColumns,
     empty: 'This fleet has no actions.',
     isWhole: true,
@@ -57,20 +58,18 @@ export function addActionCommands(program: Command): void {
     .action(show);
 
   const one = '/fleets/{fleet_id}/actions/{name}';
-  requestCommand(
-    group,
-    ['delete <name>', 'delete an action with its versions, state, runs and log'],
-    'DELETE',
-    one,
-    { text: () => 'Action deleted.' },
-  );
-  const text = ({ name, enabled }: ActionDocument): string =>
+  requestCommand(group, 'DELETE', one, {
+    usage: 'delete <name>',
+    does: 'delete an action with its versions, state, runs and log',
+    done: 'Action deleted.',
+  });
+  const done = ({ name, enabled }: ActionDocument): string =>
     `${name} is ${enabled ? 'enabled' : 'disabled'}.`;
-  for (const [usage, enabled] of [
-    [['enable <name>', 'enable an action, starting at the next record'], true],
-    [['disable <name>', 'disable an action; it skips records stored meanwhile'], false],
+  for (const [usage, does, enabled] of [
+    ['enable <name>', 'enable an action, starting at the next record', true],
+    ['disable <name>', 'disable an action; it skips records stored meanwhile', false],
   ] as const)
-    requestCommand(group, usage, 'PATCH', one, { json: { enabled }, text });
+    requestCommand(group, 'PATCH', one, { usage, does, json: { enabled }, done });
 
   fleetCommand(group, 'rollback <name>', 'roll back to a retained version, with its schemas and filter')
     .argument('<version>', 'its number', integerOption(1, 4_294_967_295))

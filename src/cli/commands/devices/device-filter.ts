@@ -5,14 +5,12 @@ import { OperatorError } from '../../../core/errors.ts';
 import type { AdminClient } from '../../admin-client.ts';
 import { type Selection, selectListed } from '../../confirmation.ts';
 import { moment } from '../../moment.ts';
-import { type FleetOptions, several } from '../../options.ts';
-import { type Filter, filterOf, withFilter } from '../declared.ts';
+import { type FleetOptions, option, several } from '../../options.ts';
+import { type OptionsOf, valuesOf, withOptions } from '../declared.ts';
 
 /** Options and the parameters that they set; `--enabled` and `--disabled` are one. */
-const filter = {
-  tag: new Option('--tag <tag>', 'only devices with this tag; repeat it to require several').argParser(
-    several,
-  ),
+export const deviceOptions = {
+  tag: option('--tag <tag>', 'only devices with this tag; repeat it to require several', several),
   id_prefix: new Option('--id-prefix <text>', 'only devices whose id begins with this'),
   name_prefix: new Option(
     '--name-prefix <text>',
@@ -25,22 +23,25 @@ const filter = {
     'active',
     'offline',
   ]),
-  seen_after: new Option(
+  seen_after: option(
     '--seen-after <when>',
     'only devices last seen at this time or later: a time, or a duration ago like 1h',
-  ).argParser(moment('back')),
-  seen_before: new Option(
+    moment('back'),
+  ),
+  seen_before: option(
     '--seen-before <when>',
     'only devices last seen before this time, likewise, or never',
-  ).argParser(moment('back')),
-  waiting_before: new Option(
+    moment('back'),
+  ),
+  waiting_before: option(
     '--waiting-before <when>',
     'only devices whose mailbox has had the same mail at its head since before this time, likewise',
-  ).argParser(moment('back')),
-} satisfies Filter<DeviceFilterDocument & { disabled?: boolean }>;
+    moment('back'),
+  ),
+} satisfies OptionsOf<DeviceFilterDocument & { disabled?: boolean }>;
 
 export function withDeviceFilter(command: Command): Command {
-  return withFilter(command, filter);
+  return withOptions(command, deviceOptions);
 }
 
 /** Selects devices for a bulk command: by name, all of them, or by a filter. */
@@ -68,6 +69,9 @@ export async function selectDevices(
 
 /** Converts the options to a query or selector of the admin API. */
 export function filterQuery(options: object): DeviceFilterDocument {
-  const { disabled, ...query } = filterOf<DeviceFilterDocument & { disabled?: boolean }>(filter, options);
+  const { disabled, ...query } = valuesOf<DeviceFilterDocument & { disabled?: boolean }>(
+    deviceOptions,
+    options,
+  );
   return disabled ? { ...query, enabled: false } : query;
 }

@@ -1,20 +1,26 @@
 import { type Command, Option } from 'commander';
 import { deviceColumns } from '../../../contract/columns/device.ts';
-import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
+import type { DeviceDocument } from '../../../contract/device.ts';
+import { type Path, pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
 import { secondsOption } from '../../moment.ts';
-import { deviceIdOption, type FleetOptions, fleetCommand, several } from '../../options.ts';
+import { deviceIdOption, type FleetOptions, fleetCommand, option, several } from '../../options.ts';
 import { fields, print } from '../../output.ts';
-import { listCommand } from '../declared.ts';
+import { listCommand, requestCommand } from '../declared.ts';
 import { fieldsOf, latestLines } from '../records/record-lines.ts';
 import { addDeviceChange } from './device-change.ts';
 import { addDeviceDelete } from './device-delete.ts';
 import { addDeviceExport } from './device-export.ts';
-import { filterQuery, withDeviceFilter } from './device-filter.ts';
+import { deviceOptions, filterQuery } from './device-filter.ts';
 import { addDeviceImport } from './device-import.ts';
 
-type DevicePath = Path<'/fleets/{fleet_id}/devices/{device_id}'>;
+const oneDevice = '/fleets/{fleet_id}/devices/{device_id}';
+type DevicePath = Path<typeof oneDevice>;
+
+function withDevice(command: Command): Command {
+  return command.option('--device <id>', 'the device, instead of the argument');
+}
 
 /** Adds a command on one device, given as argument or, for scripts that name everything, as `--device`. */
 function deviceCommand<O extends FleetOptions>(
@@ -23,14 +29,13 @@ function deviceCommand<O extends FleetOptions>(
   description: string,
   act: (path: DevicePath, options: O) => Promise<void>,
 ): Command {
-  return fleetCommand(group, `${name} [device_id]`, description)
-    .option('--device <id>', 'the device, instead of the argument')
-    .action(async (argument: string | undefined, options: O & { device?: string }) => {
+  return withDevice(fleetCommand(group, `${name} [device_id]`, description)).action(
+    async (argument: string | undefined, options: O & { device?: string }) => {
       const id = argument ?? options.device;
       if (id === undefined) throw new OperatorError('Give the device: its id, or --device ID.');
-      const ids = { fleet_id: options.fleet, device_id: id };
-      await act(pathTo('/fleets/{fleet_id}/devices/{device_id}', ids), options);
-    });
+      await act(pathTo(oneDevice, { fleet_id: options.fleet, device_id: id }), options);
+    },
+  );
 }
 
 interface DeviceSettings {
@@ -94,33 +99,27 @@ async function showDevice(path: DevicePath, options: FleetOptions): Promise<void
 export function addDeviceCommands(program: Command): void {
   const group = program.command('device').description('create, list and change the devices of a fleet');
 
-  fleetCommand(group, 'create', 'create a device; its secret is shown only once')
-    .option('--id <id>', '10 letters or digits; default: random', deviceIdOption)
-    .option('--name <text>', 'a name for people')
-    .option('--tag <tag>', 'tag of the device; repeatable', several)
-    .action(async (options: FleetOptions & { id?: string; name?: string; tag?: string[] }) => {
-      const json = { device_id: options.id, name: options.name, tags: options.tag };
-      const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: options.fleet });
-      const device = await connect(options).request('POST', path, { json });
-      print(options, device, fields(device));
-    });
+  requestCommand(group, 'POST', '/fleets/{fleet_id}/devices', {
+    usage: 'create',
+    does: 'create a device; its secret is shown only once',
+    body: {
+      device_id: option('--id <id>', '10 letters or digits; default: random', deviceIdOption),
+      name: option('--name <text>', 'a name for people'),
+      tags: option('--tag <tag>', 'tag of the device; repeatable', several),
+    },
+  });
 
   addDeviceImport(group);
   addDeviceExport(group);
   addDeviceChange(group);
 
-  withDeviceFilter(
-    listCommand(
-      group,
-      ['list', 'list the devices of a fleet, or those that match'],
-      '/fleets/{fleet_id}/devices',
-      {
-        columns: deviceColumns,
-        empty: 'This fleet has no matching devices.',
-        queryOf: filterQuery,
-      },
-    ),
-  );
+  listCommand(group, '/fleets/{fleet_id}/devices', {
+    does: 'list the devices of a fleet, or those that match',
+    columns: deviceColumns,
+    empty: 'This fleet has no matching devices.',
+    filter: deviceOptions,
+    queryOf: filterQuery,
+  });
 
   deviceCommand(
     group,
@@ -131,24 +130,33 @@ export function addDeviceCommands(program: Command): void {
 
   addDeviceSet(group);
 
-  for (const enabled of [true, false]) {
-    const verb = enabled ? 'enable' : 'disable';
-    deviceCommand(group, verb, `${verb} a device`, async (path, options) => {
-      const device = await connect(options).request('PATCH', path, { json: { enabled } });
-      print(options, device, `${device.device_id} is ${device.enabled ? 'enabled' : 'disabled'}.`);
-    });
-  }
+  const done = ({ device_id, enabled }: DeviceDocument): string =>
+    `${device_id} is ${enabled ? 'enabled' : 'disabled'}.`;
+  for (const [verb, enabled] of [
+    ['enable', true],
+    ['disable', false],
+  ] as const)
+    withDevice(
+      requestCommand(group, 'PATCH', oneDevice, {
+        usage: `${verb} [device_id]`,
+        does: `${verb} a device`,
+        json: { enabled },
+        done,
+      }),
+    );
 
   addDeviceDelete(group);
 
-  deviceCommand(
-    group,
-    'rotate-secret',
-    'rotate the secret of a device',
-    async (path, options: FleetOptions & { graceSeconds?: number }) => {
-      const json = { grace_seconds: options.graceSeconds };
-      const device = await connect(options).request('POST', below(path, '/rotate-secret', {}), { json });
-      print(options, device, fields(device));
-    },
-  ).option('--grace-seconds <n>', 'how long the old secret stays valid', secondsOption(0, 31_536_000));
+  const grace = option(
+    '--grace-seconds <n>',
+    'how long the old secret stays valid',
+    secondsOption(0, 31_536_000),
+  );
+  withDevice(
+    requestCommand(group, 'POST', `${oneDevice}/rotate-secret`, {
+      usage: 'rotate-secret [device_id]',
+      does: 'rotate the secret of a device',
+      body: { grace_seconds: grace },
+    }),
+  );
 }

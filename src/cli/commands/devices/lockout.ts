@@ -6,13 +6,13 @@ import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand } from '../../options.ts';
 import { print } from '../../output.ts';
-import { type Filter, filterOf, listCommand, withFilter } from '../declared.ts';
+import { listCommand, type OptionsOf, valuesOf, withOptions } from '../declared.ts';
 
 const filter = {
   fleet_id: new Option('--fleet <id>', 'only of this fleet'),
   device_id: new Option('--device <id>', 'only from this device'),
   address: new Option('--address <ip>', 'only of this address'),
-} satisfies Filter<LockoutSelection>;
+} satisfies OptionsOf<LockoutSelection>;
 
 /** `lockout list|lift`. */
 export function addLockoutCommands(program: Command): void {
@@ -20,17 +20,18 @@ export function addLockoutCommands(program: Command): void {
     .command('lockout')
     .description('see and lift lockouts: addresses refused after too many wrong credentials');
 
-  listCommand(group, ['list', 'list the lockouts of this node'], '/lockouts', {
+  listCommand(group, '/lockouts', {
+    does: 'list the lockouts of this node',
     columns: lockoutColumns,
     empty: 'Nobody is locked out.',
     filter,
   });
 
-  withFilter(clientCommand(group, 'lift', 'lift lockouts of this node, at once'), filter)
+  withOptions(clientCommand(group, 'lift', 'lift lockouts of this node, at once'), filter)
     .addOption(new Option('--all', 'every lockout').conflicts(['fleet', 'device', 'address']))
     .action(async (options: ConnectionOptions & { all?: boolean }) => {
       const query: LockoutSelection = {
-        ...filterOf<LockoutSelection>(filter, options),
+        ...valuesOf<LockoutSelection>(filter, options),
         ...(options.all && { all: 'true' }),
       };
       if (Object.keys(query).length === 0)

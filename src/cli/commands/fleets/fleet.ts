@@ -78,7 +78,8 @@ export function addFleetCommands(program: Command): void {
     print(options, fleet, fleetText(fleet));
   });
 
-  listCommand(group, ['list', 'list all fleets'], '/fleets', {
+  listCommand(group, '/fleets', {
+    does: 'list all fleets',
     columns: fleetColumns,
     empty: 'There are no fleets.',
   });

@@ -81,12 +81,12 @@ export function addSchemaCommands(program: Command): void {
     .option('--file <file>', 'try this JSON Schema instead of the stored one')
     .action(trySample);
 
-  listCommand(
-    group,
-    ['list', 'list the schemas of a fleet, and why one is disabled'],
-    '/fleets/{fleet_id}/schemas',
-    { columns: schemaColumns, empty: 'This fleet has no schemas.', isWhole: true },
-  );
+  listCommand(group, '/fleets/{fleet_id}/schemas', {
+    does: 'list the schemas of a fleet, and why one is disabled',
+    columns: schemaColumns,
+    empty: 'This fleet has no schemas.',
+    isWhole: true,
+  });
 
   schemaCommand(group, 'show', 'print a schema as it was stored').action(
     async (kind: string, name: string, options: FleetOptions) => {
@@ -96,12 +96,10 @@ export function addSchemaCommands(program: Command): void {
   );
 
   withSchemaName(
-    requestCommand(
-      group,
-      ['delete', 'delete a schema'],
-      'DELETE',
-      '/fleets/{fleet_id}/schemas/{kind}/{name}',
-      { text: () => 'The schema is deleted.' },
-    ),
+    requestCommand(group, 'DELETE', '/fleets/{fleet_id}/schemas/{kind}/{name}', {
+      usage: 'delete',
+      does: 'delete a schema',
+      done: 'The schema is deleted.',
+    }),
   );
 }

@@ -7,7 +7,7 @@ import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
 import { readInput, readJson } from '../../input.ts';
 import { secondsOption } from '../../moment.ts';
-import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
+import { type FleetOptions, fleetCommand, integerOption, option, several } from '../../options.ts';
 import { fields, print } from '../../output.ts';
 import { addDeadLetterCommandsOf } from '../dead-letters-of.ts';
 import { addPauseCommands, listCommand, requestCommand } from '../declared.ts';
@@ -25,7 +25,7 @@ const destinationOptions = {
   },
   nats: {
     usage: '--nats SERVER',
-    option: new Option('--nats <server>', 'publish to NATS, nats://HOST:PORT; repeatable').argParser(several),
+    option: option('--nats <server>', 'publish to NATS, nats://HOST:PORT; repeatable', several),
     member: 'servers',
   },
 } satisfies Record<ForwarderBody['type'], { usage: string; option: Option; member: keyof ForwarderBody }>;
@@ -96,12 +96,6 @@ async function test(name: string, options: FleetOptions): Promise<void> {
   if (msg !== null) throw new OperatorError(msg);
 }
 
-async function rotate(name: string, options: FleetOptions & { grace?: number }): Promise<void> {
-  const path = below(forwarderPath(options, name), '/rotate-secret', {});
-  const answer = await connect(options).request('POST', path, { json: { grace_seconds: options.grace } });
-  print(options, answer, `Signing secret: ${answer.secret}\nIt is not shown again.`);
-}
-
 /** `forwarder put|test|rotate-secret`. */
 function addForwarderPut(group: Command): void {
   const command = fleetCommand(
@@ -134,13 +128,18 @@ function addForwarderPut(group: Command): void {
 
   fleetCommand(group, 'test <name>', 'send one test event, and print what came of it').action(test);
 
-  fleetCommand(group, 'rotate-secret <name>', 'rotate the signing secret; the old one stays valid for a time')
-    .option(
-      '--grace <seconds>',
-      'how long the old secret is used too; default: one day',
-      secondsOption(0, 2_592_000),
-    )
-    .action(rotate);
+  requestCommand(group, 'POST', '/fleets/{fleet_id}/forwarders/{name}/rotate-secret', {
+    usage: 'rotate-secret <name>',
+    does: 'rotate the signing secret; the old one stays valid for a time',
+    body: {
+      grace_seconds: option(
+        '--grace <seconds>',
+        'how long the old secret is used too; default: one day',
+        secondsOption(0, 2_592_000),
+      ),
+    },
+    done: ({ secret }) => `Signing secret: ${secret}\nIt is not shown again.`,
+  });
 }
 
 function shownText({ last_error, filter, ...forwarder }: ForwarderDocument): string {
@@ -160,30 +159,28 @@ export function addForwarderCommands(program: Command): void {
 
   addForwarderPut(group);
 
-  listCommand(
-    group,
-    ['list', 'list the forwarders of a fleet and their state'],
-    '/fleets/{fleet_id}/forwarders',
-    {
-      columns: forwarderColumns,
-      empty: 'This fleet has no forwarders.',
-      isWhole: true,
-    },
-  );
+  listCommand(group, '/fleets/{fleet_id}/forwarders', {
+    does: 'list the forwarders of a fleet and their state',
+    columns: forwarderColumns,
+    empty: 'This fleet has no forwarders.',
+    isWhole: true,
+  });
 
   const one = '/fleets/{fleet_id}/forwarders/{name}';
-  requestCommand(group, ['show <name>', 'show a forwarder and its state'], 'GET', one, { text: shownText });
+  requestCommand(group, 'GET', one, {
+    usage: 'show <name>',
+    does: 'show a forwarder and its state',
+    done: shownText,
+  });
   addPauseCommands(group, one, {
     of: 'a forwarder',
     meanwhile: 'it keeps its cursors, and sends records stored meanwhile once resumed',
   });
-  requestCommand(
-    group,
-    ['delete <name>', 'delete a forwarder with its cursors and dead letters'],
-    'DELETE',
-    one,
-    { text: () => 'The forwarder is deleted.' },
-  );
+  requestCommand(group, 'DELETE', one, {
+    usage: 'delete <name>',
+    does: 'delete a forwarder with its cursors and dead letters',
+    done: 'The forwarder is deleted.',
+  });
 
   addDeadLetterCommandsOf(group, {
     of: 'a forwarder',

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { BroadcastDocument, BroadcastOutcomesDocument } from '../../../contract/broadcast.ts';
 import {
   broadcastColumns,
@@ -10,7 +10,7 @@ import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import type { AdminClient } from '../../admin-client.ts';
 import { connect } from '../../connection.ts';
-import { type FleetOptions, fleetCommand, several } from '../../options.ts';
+import { type FleetOptions, fleetCommand, option, several } from '../../options.ts';
 import { fields, print, progressBar } from '../../output.ts';
 import { listCommand, requestCommand } from '../declared.ts';
 
@@ -90,41 +90,42 @@ function outcomesText(outcomes: BroadcastOutcomesDocument): string {
 export function addBroadcastCommands(program: Command): void {
   const group = program.command('broadcast').description('manage broadcasts of mail');
 
-  listCommand(group, ['list', 'list the broadcasts of a fleet, newest first'], broadcasts, {
+  listCommand(group, broadcasts, {
+    does: 'list the broadcasts of a fleet, newest first',
     columns: broadcastColumns,
     empty: 'There are no broadcasts.',
   });
   fleetCommand(group, 'show <id>', 'show a broadcast and its progress')
     .option('--follow', followHelp)
     .action(showBroadcast);
-  listCommand(
-    group,
-    ['mails <id>', 'list what became of the mail on each device that got it'],
-    `${broadcasts}/{broadcast_id}/mails`,
-    {
-      columns: broadcastMailColumns,
-      empty: 'There are no such mails.',
-      filter: {
-        state: new Option(
-          '--state <state>',
-          'only this state: delayed, queued, acked, rejected, expired, withdrawn, over_requeued, mailbox_full or unknown; repeat it for any of several',
-        ).argParser(several),
-      },
+  listCommand(group, `${broadcasts}/{broadcast_id}/mails`, {
+    usage: 'mails <id>',
+    does: 'list what became of the mail on each device that got it',
+    columns: broadcastMailColumns,
+    empty: 'There are no such mails.',
+    filter: {
+      state: option(
+        '--state <state>',
+        'only this state: delayed, queued, acked, rejected, expired, withdrawn, over_requeued, mailbox_full or unknown; repeat it for any of several',
+        several,
+      ),
     },
-  );
-  listCommand(
-    group,
-    ['refusals <id>', 'list the devices that did not get the mail, and why'],
-    `${broadcasts}/{broadcast_id}/refusals`,
-    { columns: broadcastRefusalColumns, empty: 'There are no refusals.' },
-  );
-  for (const [verb, description] of [
+  });
+  listCommand(group, `${broadcasts}/{broadcast_id}/refusals`, {
+    usage: 'refusals <id>',
+    does: 'list the devices that did not get the mail, and why',
+    columns: broadcastRefusalColumns,
+    empty: 'There are no refusals.',
+  });
+  for (const [verb, does] of [
     ['pause', 'pause a broadcast'],
     ['resume', 'resume a broadcast'],
     ['cancel', 'cancel a broadcast; mail already sent stays'],
   ] as const)
-    requestCommand(group, [`${verb} <id>`, description], 'POST', `${broadcasts}/{broadcast_id}/${verb}`, {
-      text: summaryOf,
+    requestCommand(group, 'POST', `${broadcasts}/{broadcast_id}/${verb}`, {
+      usage: `${verb} <id>`,
+      does,
+      done: summaryOf,
     });
   fleetCommand(group, 'delete <id>', 'delete an ended broadcast').action(deleteBroadcast);
 }

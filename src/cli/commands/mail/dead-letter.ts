@@ -12,9 +12,9 @@ import type { AdminClient } from '../../admin-client.ts';
 import { type BulkOptions, isConfirmed, selectListed, withConfirmation } from '../../confirmation.ts';
 import { connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
-import { deviceIdOption, type FleetOptions, fleetCommand, several } from '../../options.ts';
+import { deviceIdOption, type FleetOptions, fleetCommand, option, several } from '../../options.ts';
 import { print, printable, printRaw } from '../../output.ts';
-import { type Filter, filterOf, listCommand, withFilter } from '../declared.ts';
+import { listCommand, type OptionsOf, valuesOf, withOptions } from '../declared.ts';
 
 type LetterOutcome = ReplayedLetterDocument | DroppedLetterDocument;
 
@@ -47,16 +47,18 @@ function lettersPath({ fleet: fleet_id }: FleetOptions) {
 const filter = {
   device_id: new Option('--device <id>', 'only letters to this device'),
   name: new Option('--name <name>', 'only this name'),
-  reason: new Option(
+  reason: option(
     '--reason <reason>',
     'only this reason: rejected, expired, over_requeued or mailbox_full; repeat it for any of several',
-  ).argParser(several),
-  from: new Option(
+    several,
+  ),
+  from: option(
     '--since <when>',
     'dead-lettered at this time or later: a time, or a duration ago like 7d',
-  ).argParser(moment('back')),
-  to: new Option('--until <when>', 'dead-lettered before this time, likewise').argParser(moment('back')),
-} satisfies Filter<LetterFilter>;
+    moment('back'),
+  ),
+  to: option('--until <when>', 'dead-lettered before this time, likewise', moment('back')),
+} satisfies OptionsOf<LetterFilter>;
 
 interface SettleOptions extends FleetOptions, BulkOptions {
   device?: string;
@@ -87,7 +89,7 @@ async function settle(verb: Verb, mailId: string | undefined, options: SettleOpt
 /** Settles those that match the filter, page by page. */
 async function settleAll(client: AdminClient, { name, done }: Verb, options: SettleOptions): Promise<void> {
   const list = lettersPath(options);
-  const matching = filterOf<LetterFilter>(filter, options);
+  const matching = valuesOf<LetterFilter>(filter, options);
   const select = () =>
     selectListed(
       client.pages(list, { ...matching, reason: matching.reason && [matching.reason].flat() }),
@@ -119,7 +121,8 @@ export function addDeadLetterCommands(program: Command): void {
     .command('dead-letter')
     .description('manage mail that was rejected, expired or requeued too often');
 
-  listCommand(group, ['list', 'list the dead letters of a fleet'], '/fleets/{fleet_id}/dead-letters', {
+  listCommand(group, '/fleets/{fleet_id}/dead-letters', {
+    does: 'list the dead letters of a fleet',
     columns: deadLetterColumns,
     empty: 'There are no matching dead letters.',
     filter,
@@ -134,7 +137,7 @@ export function addDeadLetterCommands(program: Command): void {
     });
 
   for (const verb of verbs) {
-    const command = withFilter(fleetCommand(group, `${verb.name} [mail_id]`, verb.description), filter);
+    const command = withOptions(fleetCommand(group, `${verb.name} [mail_id]`, verb.description), filter);
     withConfirmation(command.option('--all', 'every one that matches the filter')).action(
       (mailId: string | undefined, options: SettleOptions) => settle(verb, mailId, options),
     );

@@ -95,10 +95,17 @@ export function addMailCommands(program: Command): void {
     .action(sendMail);
 
   const one = '/fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}';
-  withDevice(requestCommand(group, ['receipt <mail_id>', 'show the receipt of a mail'], 'GET', one));
   withDevice(
-    requestCommand(group, ['withdraw <mail_id>', 'withdraw a queued or delayed mail'], 'DELETE', one, {
-      text: ({ mailbox_size }) => `The mail is withdrawn; mails waiting: ${mailbox_size}.`,
+    requestCommand(group, 'GET', one, {
+      usage: 'receipt <mail_id>',
+      does: 'show the receipt of a mail',
+    }),
+  );
+  withDevice(
+    requestCommand(group, 'DELETE', one, {
+      usage: 'withdraw <mail_id>',
+      does: 'withdraw a queued or delayed mail',
+      done: ({ mailbox_size }) => `The mail is withdrawn; mails waiting: ${mailbox_size}.`,
     }),
   );
   addMailBroadcast(group);

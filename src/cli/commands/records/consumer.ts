@@ -1,19 +1,12 @@
 import type { Command } from 'commander';
 import { consumerColumns, consumerShardColumns } from '../../../contract/columns/reader.ts';
-import type { ConsumerBody, ConsumerDocument } from '../../../contract/consumer.ts';
+import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
 import { connect } from '../../connection.ts';
 import { moment, secondsOption } from '../../moment.ts';
-import { type FleetOptions, fleetCommand, integerOption, several } from '../../options.ts';
+import { type FleetOptions, fleetCommand, integerOption, option, several } from '../../options.ts';
 import { fields, listText, print, printable } from '../../output.ts';
 import { addPauseCommands, listCommand, requestCommand } from '../declared.ts';
-
-interface CreateOptions extends FleetOptions {
-  kind?: NonNullable<ConsumerBody['kinds']>;
-  schema?: string[];
-  start: string;
-  leaseSeconds?: number;
-}
 
 /** Reads `--start`. */
 function startOf(text: string): string {
@@ -24,24 +17,14 @@ function consumerPath({ fleet: fleet_id }: FleetOptions, name: string) {
   return pathTo('/fleets/{fleet_id}/consumers/{name}', { fleet_id, name });
 }
 
-async function create(name: string, options: CreateOptions): Promise<void> {
-  const { kind: kinds, schema: schemas, start, leaseSeconds: lease_seconds } = options;
-  const json = { kinds, schemas, start, lease_seconds };
-  const consumer = await connect(options).request('PUT', consumerPath(options, name), { json });
-  print(options, consumer, `Consumer ${consumer.name} ${lagText(consumer)}.`);
-}
-
 /** In time: the log has the records of all fleets, so that its positions count more than there is to read. */
 function lagText({ behind, seconds_behind }: ConsumerDocument): string {
   if (behind === 0) return 'has read all records there are';
   return `has records to read, the oldest stored ${Math.ceil(seconds_behind)} seconds ago or later`;
 }
 
-async function show(name: string, options: FleetOptions): Promise<void> {
-  const consumer = await connect(options).request('GET', consumerPath(options, name));
-  const { shards, ...rest } = consumer;
-  const cursors = listText({ items: shards, next: null }, consumerShardColumns, '');
-  print(options, consumer, `${fields(rest)}\n\n${cursors}`);
+function shownText({ shards, ...consumer }: ConsumerDocument): string {
+  return `${fields(consumer)}\n\n${listText({ items: shards, next: null }, consumerShardColumns, '')}`;
 }
 
 interface FetchOptions extends FleetOptions {
@@ -71,40 +54,44 @@ export function addConsumerCommands(program: Command): void {
     .command('consumer')
     .description('read the records of a fleet in batches, with stored cursors');
 
-  fleetCommand(group, 'create <name>', 'create a consumer, or change one; absent options stay as they are')
-    .option('--kind <kind>', 'read records of this kind; repeatable', several)
-    .option('--schema <name>', 'read records of this schema; repeatable', several)
-    .option(
-      '--start <where>',
-      'where a new consumer begins: earliest, latest, a time, or a duration ago like 1h',
-      startOf,
-      'earliest',
-    )
-    .option('--lease-seconds <n>', 'lease of a batch', secondsOption(1, 3_600))
-    .action(create);
-
-  listCommand(
-    group,
-    ['list', 'list the consumers of a fleet and their lag'],
-    '/fleets/{fleet_id}/consumers',
-    {
-      columns: consumerColumns,
-      empty: 'This fleet has no consumers.',
-      isWhole: true,
-    },
-  );
-
-  fleetCommand(group, 'show <name>', 'show a consumer with its cursor and leased batch in each shard').action(
-    show,
-  );
-
   const one = '/fleets/{fleet_id}/consumers/{name}';
+  requestCommand(group, 'PUT', one, {
+    usage: 'create <name>',
+    does: 'create a consumer, or change one; absent options stay as they are',
+    body: {
+      kinds: option('--kind <kind>', 'read records of this kind; repeatable', several),
+      schemas: option('--schema <name>', 'read records of this schema; repeatable', several),
+      start: option(
+        '--start <where>',
+        'where a new consumer begins: earliest, latest, a time, or a duration ago like 1h',
+        startOf,
+      ).default('earliest'),
+      lease_seconds: option('--lease-seconds <n>', 'lease of a batch', secondsOption(1, 3_600)),
+    },
+    done: (consumer) => `Consumer ${consumer.name} ${lagText(consumer)}.`,
+  });
+
+  listCommand(group, '/fleets/{fleet_id}/consumers', {
+    does: 'list the consumers of a fleet and their lag',
+    columns: consumerColumns,
+    empty: 'This fleet has no consumers.',
+    isWhole: true,
+  });
+
+  requestCommand(group, 'GET', one, {
+    usage: 'show <name>',
+    does: 'show a consumer with its cursor and leased batch in each shard',
+    done: shownText,
+  });
+
   addPauseCommands(group, one, {
     of: 'a consumer',
     meanwhile: 'it keeps its cursors, and leases no further batch until it is resumed',
   });
-  requestCommand(group, ['delete <name>', 'delete a consumer and its cursors'], 'DELETE', one, {
-    text: () => 'The consumer is deleted.',
+  requestCommand(group, 'DELETE', one, {
+    usage: 'delete <name>',
+    does: 'delete a consumer and its cursors',
+    done: 'The consumer is deleted.',
   });
 
   fleetCommand(group, 'fetch <name>', 'lease a batch of records and print it as JSON')

@@ -10,9 +10,9 @@ import { pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { moment } from '../../moment.ts';
-import { clientCommand, type ListOptions, withListOptions } from '../../options.ts';
+import { clientCommand, type ListOptions, option, withListOptions } from '../../options.ts';
 import { endWithReader, listText, print, writeOut } from '../../output.ts';
-import { type Filter, filterOf, withFilter } from '../declared.ts';
+import { type OptionsOf, valuesOf, withOptions } from '../declared.ts';
 
 interface FilterOptions extends ConnectionOptions {
   since?: string;
@@ -28,12 +28,13 @@ const filter = {
     'traffic',
     'refused',
   ]),
-  from: new Option(
+  from: option(
     '--since <when>',
     'at this time or later: a time, or a duration ago like 24h or 7d',
-  ).argParser(moment('back')),
-  to: new Option('--until <when>', 'before this time, likewise').argParser(moment('back')),
-} satisfies Filter<AuditFilter>;
+    moment('back'),
+  ),
+  to: option('--until <when>', 'before this time, likewise', moment('back')),
+} satisfies OptionsOf<AuditFilter>;
 
 /** Repeats the times in absolute form: a duration means another time with each command, and a cursor needs the same. */
 function times({ since, until }: FilterOptions): string {
@@ -56,7 +57,7 @@ const columns: ListColumns<AuditEntryDocument> = auditColumns.map((column) => {
 });
 
 async function exportEntries({ out, ...options }: FilterOptions & { out?: string }): Promise<void> {
-  const query = filterOf<AuditFilter>(filter, options);
+  const query = valuesOf<AuditFilter>(filter, options);
   const response = await connect(options).open('GET', pathTo('/audit:export', {}), { query });
   const body = Readable.fromWeb(response.body as ReadableStream);
   try {
@@ -79,15 +80,15 @@ export function addAuditCommands(program: Command): void {
   const group = program.command('audit').description('see who changed what');
 
   withListOptions(
-    withFilter(clientCommand(group, 'list', 'list changes and refused requests, newest first'), filter),
+    withOptions(clientCommand(group, 'list', 'list changes and refused requests, newest first'), filter),
   ).action(async (options: FilterOptions & ListOptions) => {
-    const query = filterOf<AuditFilter>(filter, options);
+    const query = valuesOf<AuditFilter>(filter, options);
     const list = await connect(options).list(pathTo('/audit', {}), options, query);
     const next = list.next && `${list.next}${times(options)}`;
     print(options, list, listText({ items: list.items, next }, columns, 'There are no such entries.'));
   });
 
-  withFilter(clientCommand(group, 'export', 'write the audit log as NDJSON, oldest first'), filter)
+  withOptions(clientCommand(group, 'export', 'write the audit log as NDJSON, oldest first'), filter)
     .option('--out <file>', 'file to write, readable by its owner only; default, or -: standard output')
     .action(exportEntries);
 }
