@@ -104,6 +104,9 @@ const glueOfSandbox = 'features/actions/sandbox/glue.ts';
 const filesMax = 15;
 const fileLinesMax = 400;
 const functionLinesMax = 70;
+/** Below that, a file that one other imports is a crumb of it: few of them are ideas of their own. */
+const crumbLines = 25;
+const crumbsMax = 20;
 
 const { dependencies, devDependencies } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
@@ -254,7 +257,22 @@ it('files and functions are short enough to be read', () => {
     };
     visit(tree);
   }
+  for (const name of readdirSync(source, { recursive: true, encoding: 'utf8' })) {
+    const lines = name.endsWith('.css') ? readFileSync(join(source, name), 'utf8').split('\n').length - 1 : 0;
+    if (lines > fileLinesMax) tooLong.push(`${name}: ${lines} lines`);
+  }
   expect(tooLong).toEqual([]);
+});
+
+it('few files are crumbs: so short that they may as well stand in the one file that imports them', () => {
+  const importers = new Map<string, Set<string>>();
+  for (const { from, target } of imports)
+    importers.set(target, (importers.get(target) ?? new Set()).add(from));
+  const crumbs = sources.filter(({ name, tree }) => {
+    const lines = tree.getLineAndCharacterOfPosition(tree.end).line;
+    return lines < crumbLines && importers.get(name)?.size === 1;
+  });
+  expect(crumbs.length, crumbs.map(({ name }) => name).join('\n')).toBeLessThanOrEqual(crumbsMax);
 });
 
 it('a name is exported once', () => {

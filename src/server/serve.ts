@@ -1,8 +1,7 @@
 import { sleep } from '../core/async.ts';
-import { muteLibraries } from '../core/telemetry/library-output.ts';
-import { createLog, type Log } from '../core/telemetry/log.ts';
+import { createLog, type Log, muteLibraries } from '../core/telemetry/log.ts';
 import { outliveRejections } from '../core/telemetry/rejections.ts';
-import { done, serverEvent } from '../features/audit/server-event.ts';
+import { done, serverEvent } from '../features/audit/audit-entry.ts';
 import { DataFolder, tlsFolderIn } from '../storage/lmdb/environment/data-folder.ts';
 import { findCertificate } from './certificates/certificate.ts';
 import { type EffectiveConfig, type RunningConfig, runningConfig } from './configuration/config.ts';

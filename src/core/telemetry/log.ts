@@ -35,3 +35,11 @@ export function createLog(level: string, bindings: Record<string, unknown> = {})
 export function logFailure(log: Log, error: unknown, msg: string, about: Record<string, unknown> = {}): void {
   log[isUnavailable(error) ? 'warn' : 'error']({ err: error, ...about }, msg);
 }
+
+/**
+ * Mutes `console.log` for as long as the process lives: nothing of ours prints by it, and NATS's library prints what it
+ * cannot parse, which is the other side's own bytes, raw, among the lines of the log.
+ */
+export function muteLibraries(): void {
+  console.log = () => {};
+}

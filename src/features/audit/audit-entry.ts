@@ -5,6 +5,15 @@ import { auditOwners } from '../../domain/audit-log.ts';
 /** An entry without what the log assigns: number, book, owner and time. */
 export type AuditContent = Omit<AuditEntry, 'number' | 'book' | 'owner' | 'timeMs'>;
 
+/** An event without a request: a start, or a reload of the configuration. */
+export function serverEvent(what: 'START' | 'SIGHUP', about: AuditEvent['about']): AuditEvent {
+  const by = { kind: 'server', id: null, name: null } as const;
+  return { requestId: null, by, method: what, route: 'server', about, address: null, forwardedFor: null };
+}
+
+/** The outcome of such an event, which is noted once it has happened. */
+export const done = { status: 200, error: null };
+
 /** The owner of an event that was authorized: the fleet it is about. */
 export function ownerOfEvent({ about }: AuditEvent): string {
   const fleetId = String(about.fleet_id ?? '');

@@ -11,7 +11,6 @@ import {
 import { openDatabase, refuseServed } from '../copy/copied-database.ts';
 import type { CopyProgress } from '../copy/copy.ts';
 import { RowDigest } from '../copy/row-digest.ts';
-import { dropLogCursors, type LogCursors } from './log-cursors.ts';
 import {
   copyMisplaced,
   countRows,
@@ -22,7 +21,13 @@ import {
   type ShardOf,
 } from './misplaced-rows.ts';
 import { checkAdded, checkKnown, checkLists, makeKeyRoom, refuseRecords } from './reshard-checks.ts';
-import { type Mark, otherChange, ReshardedDatabase } from './resharded-database.ts';
+import {
+  dropLogCursors,
+  type LogCursors,
+  type Mark,
+  otherChange,
+  ReshardedDatabase,
+} from './resharded-database.ts';
 
 export interface ReshardDatabasesOptions {
   /** URLs of the databases in the order of `store.shards`, before and after. */

@@ -1,5 +1,5 @@
 import { OperatorError } from '../../core/errors.ts';
-import type { Database } from '../../storage/postgres/connection/database.ts';
+import type { Database, Session } from '../../storage/postgres/connection/database.ts';
 import { reshardPart } from '../../storage/postgres/schema/migrate.ts';
 import { type ShardIdentity, writeShardIdentity } from '../../storage/postgres/schema/shard-identity.ts';
 import { pack, unpack } from '../../storage/tables/codec.ts';
@@ -101,4 +101,25 @@ export function otherChange(): OperatorError {
   return new OperatorError(
     'Another change of some of these databases is unfinished. Run its command again first, or undo it with --give-up.',
   );
+}
+
+/** Rows of `stored` with cursors in the log of a shard, whose number is in their keys. */
+export interface LogCursors {
+  store: string;
+  name: string;
+  /** Offset of the shard number in the key; two bytes. */
+  shardAt: number;
+}
+
+const cursorDrop = `
+  DELETE FROM stored WHERE store = $1 AND name = $2
+    AND get_byte(key, $3) * 256 + get_byte(key, $3 + 1) >= $4`;
+
+/** Drops the cursors of logs beyond the first `logs`: a log with that number later is another one. */
+export async function dropLogCursors(
+  session: Session,
+  { store, name, shardAt }: LogCursors,
+  logs: number,
+): Promise<void> {
+  await session.query(cursorDrop, [store, name, shardAt, logs]);
 }
