@@ -23,7 +23,7 @@ const filesBelow = (folder: string, ending: string): string[] =>
     .sort();
 
 interface Page {
-  /** From the top of the repository. */
+  /** Path from the top of the repository. */
   path: string;
   lines: readonly string[];
   /** Outside of blocks. */

@@ -24,7 +24,7 @@ export interface AuditEvent {
   /** Path parameters, ids that were issued, counts. */
   about: Readonly<Record<string, string | number>>;
   address: string | null;
-  /** As claimed by the client or a proxy in front. */
+  /** The address claimed by the client or a proxy in front. */
   forwardedFor: string | null;
 }
 

@@ -9,7 +9,7 @@ export interface FleetRetention {
 
 /** Limits on age and size of a shard's log. */
 export interface LogRetention {
-  /** For fleets without their own. */
+  /** Lifetime for fleets without their own. */
   ttlSeconds: number;
   /** Size on disk of this shard's whole log; 0 for no limit. */
   bytesMax: number;

@@ -36,7 +36,7 @@ function listen(host: string, port: number): number | undefined {
   return listen(host, taken);
 }
 
-/** Without `listenExclusively` the library lets several servers share a port. */
+/** Listens with `listenExclusively`: without it the library lets several servers share a port. */
 function open(host: string, port: number): void {
   app.listen(host, port, listenExclusively, (opened) => {
     socket = opened || undefined;

@@ -17,7 +17,7 @@ const heartbeatMs = 250;
 export interface StallLimits {
   /** Stalls that are longer are logged and counted. */
   stallMilliseconds: number;
-  /** After a stall this long of a thread that serves devices the process ends. */
+  /** The process ends after a stall this long of a thread that serves devices. */
   stallEndSeconds: number;
   /** The same of the main thread, without which devices are served on. */
   mainStallEndSeconds: number;

@@ -13,7 +13,7 @@ import { type Outcome, outcomeOf } from './outcome.ts';
  */
 const root = new URL('../..', import.meta.url).pathname;
 const secondsMax = 180;
-/** From SIGTERM until what still runs is killed. */
+/** Time from SIGTERM until what still runs is killed. */
 const stopSeconds = 10;
 const logName = 'log';
 const linesShown = 20;

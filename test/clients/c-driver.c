@@ -21,7 +21,7 @@ static char requeued[64][37];
 static size_t requeued_count;
 static int64_t flush_until_ms, busy_until_ms;
 
-/** Where the value of a member begins; NULL: there is none, or it is null. */
+/** The place where the value of a member begins; NULL: there is none, or it is null. */
 static const char *member(const char *json, const char *name) {
   char pattern[64];
   snprintf(pattern, sizeof pattern, "\"%s\":", name);
@@ -103,7 +103,7 @@ static void start(const char *json) {
   device.timing.stream_again_ms = device.timing.poll_ms_min = device.timing.unauthorized_ms_max = device.poll_ms = 1000;
 }
 
-/** Whether the test has said to close. */
+/** True if the test has said to close. */
 static bool command(const char *json) {
   const char *what = text(json, "do");
   if (strcmp(what, "close") == 0) return true;

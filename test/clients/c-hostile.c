@@ -21,7 +21,7 @@ static uint32_t draw(uint32_t below) {
   return (uint32_t)(seed >> 33) % below;
 }
 
-/** What a parser made of bytes; two that are the same had the same outcome. */
+/** The outcome of parsing bytes; two that are the same had the same outcome. */
 struct outcome {
   int result, status;
   size_t used;
@@ -184,7 +184,7 @@ static long world_read(void *context, enum fleetpost_channel channel, void *byte
   return (long)piece;
 }
 
-/** What a server would say to a request; NULL for one that is not known. */
+/** The answer of a server to a request; NULL for one that is not known. */
 static const char *right_answer(const char *request) {
   if (strncmp(request, "POST ", 5) == 0) return answers[0];
   if (strncmp(request, "GET /v1/mailbox/", 16) == 0) return answers[draw(2) + 1];

@@ -13,7 +13,7 @@ const devicesCount = 200;
 const spreadMsMin = 2_000;
 const config = { anonymousRequestsPerSecondMax: 0, unauthorizedMax: 0 };
 
-/** What eight tenths of these moments lie in: a moment's halt of this process moves it little. */
+/** The time that eight tenths of these moments lie in: a moment's halt of this process moves it little. */
 function spreadMs(momentsMs: readonly number[]): number {
   const at = (share: number): number => momentsMs[Math.floor(momentsMs.length * share)] ?? 0;
   return at(0.9) - at(0.1);

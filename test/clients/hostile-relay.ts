@@ -85,7 +85,7 @@ export class HostileRelay implements AsyncDisposable {
   }
 }
 
-/** In pieces of seven bytes. Not one by one: a handshake would take minutes. */
+/** Sends in pieces of seven bytes. Not one by one: a handshake would take minutes. */
 async function trickle(bytes: Buffer, to: Socket): Promise<void> {
   to.cork();
   to.uncork();

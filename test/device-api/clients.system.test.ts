@@ -110,7 +110,7 @@ for (const { method, path, headers, body } of steps) {
 console.log(JSON.stringify(answers));
 `;
 
-/** In a process of its own, since Node's fetch takes a certificate authority from the environment alone. */
+/** Runs in a process of its own, since Node's fetch takes a certificate authority from the environment alone. */
 const nodeFetch: Client = async (session) => {
   const environment = { NODE_EXTRA_CA_CERTS: session.certFile };
   const args = ['--input-type=module', '-e', nodeScript];

@@ -225,7 +225,7 @@ describe('D7: rate limits', () => {
     const framed =
       'Transfer-Encoding' in framing ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body;
     const length = framed === body ? { 'Content-Length': String(body.length) } : framing;
-    /** On a connection of its own: the acceptor deals them to all workers. */
+    /** Sends on a connection of its own: the acceptor deals them to all workers. */
     const send = async (one: TestDevice): Promise<RawAnswer> => {
       const connection = await RawConnection.open(server);
       connection.write(datapointHead(one, length) + framed);

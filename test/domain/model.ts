@@ -26,7 +26,7 @@ export class DeviceModel {
   /** Mail that waits for its time, which never comes within a test. */
   delayed: ModelMail[] = [];
   ended = new Map<string, ModelReceipt>();
-  /** In the order they were sent (D16). */
+  /** Dead letters in the order they were sent (D16). */
   deadLetters: { mail: ModelMail; reason: string }[] = [];
   keys = new Map<string, string>();
   /** Every record that was answered 201 and not as a replay, in order. */

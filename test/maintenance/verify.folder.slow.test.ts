@@ -30,7 +30,7 @@ const folder = temporaryFolder();
 const sound = join(folder, 'sound');
 let report: ServerReport;
 let device: TestDevice;
-/** In the same shard, behind it in every table, with one mail. */
+/** A device in the same shard, behind it in every table, with one mail. */
 let lastDevice: TestDevice;
 
 /** One folder with something in every table, copied for each test. */

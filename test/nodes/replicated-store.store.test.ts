@@ -8,7 +8,7 @@ import { createMigrated } from '../harness/postgres/postgres.ts';
 
 const log = createLog('silent');
 
-/** As its node meets it: away, or slow to hand over what it has read. */
+/** A database as its node meets it: away, or slow to hand over what it has read. */
 class NodeDatabase extends Database {
   isAway = false;
   afterPage: () => Promise<void> = async () => {};

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** On as many new connections as there are workers, which the acceptor deals one to each. */
+/** Sends heartbeats on as many new connections as there are workers, which the acceptor deals one to each. */
 async function beatEverywhere({ credentials }: TestDevice): Promise<void> {
   for (let worker = 0; worker < shards; worker += 1) {
     const connection = await RawConnection.open(server);

@@ -17,7 +17,7 @@ export interface Target {
 
 export interface Attack {
   name: string;
-  /** Under way from when it settles until it is stopped. */
+  /** Starts the attack, which is under way from when this settles until it is stopped. */
   start(server: Target, device: TestDevice, clients: number): Promise<() => void>;
 }
 
@@ -160,7 +160,7 @@ export const attacks: readonly Attack[] = [
   },
 ];
 
-/** Without a token, on the port of the admin API. */
+/** Attacks without a token, on the port of the admin API. */
 export const adminAttacks: readonly Attack[] = [
   {
     name: 'admin port: metrics asked for 1,000 at a time, and never read',

@@ -26,12 +26,12 @@ export interface Latencies {
 
 export interface OperatorSiegeResult {
   name: string;
-  /** Without the attack, just before. */
+  /** Seen without the attack, just before. */
   before: Seen;
   during: Seen;
 }
 
-/** Between two requests of a witness. */
+/** Pause between two requests of a witness. */
 const pauseMs = 10;
 
 function latenciesOf(measured: readonly number[]): Latencies {
@@ -53,7 +53,7 @@ async function repeat(seconds: number, request: () => Promise<void>): Promise<La
   return latenciesOf(measured);
 }
 
-/** Since the last time. */
+/** The longest turn since the last call. */
 async function longestTurnMs(server: TestServer): Promise<number> {
   const [seconds = Number.NaN] = await metric(server, 'nodejs_eventloop_lag_max_seconds');
   return seconds * 1_000;

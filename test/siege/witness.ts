@@ -10,7 +10,7 @@ export interface Witnessed {
   maxMs: number;
 }
 
-/** Between two requests of a witness. */
+/** Pause between two requests of a witness. */
 const pauseMs = 5;
 
 /**

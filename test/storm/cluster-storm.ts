@@ -23,7 +23,7 @@ const streams = 8;
 const streamKeepAliveSeconds = 5;
 /** Time in which each request is to be served once all is well again. */
 const patienceMs = 60_000;
-/** Within which what was lost on its way to a stream must have been made up for, after the last repair. */
+/** Time after the last repair within which what was lost on its way to a stream must have been made up for. */
 const announcedMsMax = 3 * streamKeepAliveSeconds * 1_000;
 
 export interface ClusterStormOptions {

@@ -2,7 +2,7 @@ import { Findings } from './findings.ts';
 import { Random } from './random.ts';
 import { RecordLedger, type SentRecord } from './record-ledger.ts';
 
-/** What all that take part in a storm share: chance, what they sent and were answered, and what was found. */
+/** The ledger that all who take part in a storm share: chance, what they sent and were answered, and what was found. */
 export class Ledger {
   readonly random: Random;
   readonly findings = new Findings();

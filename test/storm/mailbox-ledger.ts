@@ -31,7 +31,7 @@ const settledMax = 32;
  */
 export class MailboxLedger {
   readonly deviceId: string;
-  /** In mailbox order where one client alone works on it. */
+  /** Mails that wait, in mailbox order where one client alone works on it. */
   readonly waiting = new Map<string, LedgerMail>();
   settled: { id: string; verb: Verb; turn: number }[] = [];
   readonly #findings: Findings;

@@ -4,10 +4,10 @@ import type { Answer, Requester, StormClient } from './client.ts';
 import type { Random } from './random.ts';
 import type { StormNode } from './storm-node.ts';
 
-/** Before who was refused, or found nobody, asks again. */
+/** Pause before who was refused, or found nobody, asks again. */
 const pauseMs = 50;
 
-/** As clients behind a load balancer: each request goes to some node, and one that nobody answers is theirs to repeat. */
+/** Asks as clients behind a load balancer do: each request goes to some node, and one that nobody answers is theirs to repeat. */
 export class NodesClient implements Requester {
   readonly #nodes: readonly StormNode[];
   readonly #random: Random;

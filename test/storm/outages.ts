@@ -29,7 +29,7 @@ export class OutageWatch {
     this.#timer = setInterval(() => this.#probe(), eachMs);
   }
 
-  /** From the last answer before on. */
+  /** Begins an outage, counted from the last answer before on. */
   begin(): void {
     this.#longestMs = 0;
   }

@@ -10,7 +10,7 @@ interface Sender {
   name: string;
   /** Known for good: answered, or stored without an answer, which is marked as doubted. */
   sent: number[];
-  /** In the order of the log. */
+  /** Records in the order of the log. */
   logged: number[];
   /** Sent again later, or perhaps done later than refused; and so out of their order. */
   late: Set<number>;
@@ -77,7 +77,7 @@ export class RecordLedger {
     this.close();
   }
 
-  /** From where on the log of a shard is to be looked at. */
+  /** The position from which on the log of a shard is to be looked at. */
   positionOf(shard: number): number {
     return this.#positions[shard] ?? 0;
   }

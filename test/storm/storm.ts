@@ -65,7 +65,7 @@ export class Storm {
     return this.#ledger.findings;
   }
 
-  /** On a data folder of its own, which is killed while it is made, too. */
+  /** Starts on a data folder of its own, which is killed while it is made, too. */
   static async start(options: StormOptions): Promise<Storm> {
     const folder = temporaryFolder();
     const ledger = new Ledger(options.seed, true);

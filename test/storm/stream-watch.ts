@@ -8,7 +8,7 @@ import type { StormNode } from './storm-node.ts';
 
 const sendEachMs = 400;
 const reconnectMs = 100;
-/** As devices that notice a connection that says nothing any more. */
+/** Silence after which a device notices that a connection says nothing any more. */
 const silenceMsMax = 20_000;
 
 interface Watched {
@@ -22,7 +22,7 @@ interface Watched {
  * stream ends. It fetches nothing until it is told to: so mail that is not announced stays.
  */
 export class StreamWatch {
-  /** From sending, and from its answer, to the announcement, while nothing was broken. */
+  /** Times from sending, and from its answer, to the announcement, while nothing was broken. */
   readonly sentToSeenMs: number[] = [];
   readonly answeredToSeenMs: number[] = [];
   readonly #device: TestDevice;

@@ -86,7 +86,7 @@ export class Subject {
   }
 
   /**
-   * After a crash: the mailbox against the model, then everything that was in doubt once more, as a device
+   * Checks after a crash: the mailbox against the model, then everything that was in doubt once more, as a device
    * would. A settlement must be answered 200 whether it had happened or not.
    */
   async resume(client: Requester): Promise<void> {

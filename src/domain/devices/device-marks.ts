@@ -23,7 +23,7 @@ export class DeviceMarks {
     return Atomics.load(this.#cells, 0) > 0 && Atomics.load(this.#cells, cellOf(device)) > 0;
   }
 
-  /** To be removed as often as it is added. */
+  /** Adds a mark, to be removed as often as it is added. */
   add(device: DeviceKey): void {
     this.#change(device, 1);
   }

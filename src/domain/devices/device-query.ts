@@ -57,10 +57,10 @@ export interface CountStep {
   reached: string | undefined;
 }
 
-/** Which devices have open event streams: known to the shard's owner, in memory. */
+/** Knows which devices have open event streams: known to the shard's owner, in memory. */
 export interface Presence {
   areConnected(devices: readonly DeviceKey[]): Promise<boolean[]>;
-  /** In hash order, after the position `after`. */
+  /** Lists in hash order, after the position `after`. */
   connectedDevices(fleetId: string, after: string, limit: number): Promise<ConnectedDevice[]>;
   connectedCount(fleetId: string): Promise<number>;
 }

@@ -27,7 +27,7 @@ export interface Device extends DeviceCredentials {
 
 export interface DeviceStatus extends Device {
   mailboxSize: number;
-  /** Since when the first mail of its mailbox is the first one; undefined if none waits. */
+  /** The time since which the first mail of its mailbox is the first one; undefined if none waits. */
   waitingSinceMs: number | undefined;
   /** Undefined until the device's first activity is stored. */
   lastSeenMs: number | undefined;

@@ -49,7 +49,7 @@ export interface DiagnosisInput {
   lastAddress: string | undefined;
   mailboxSize: number;
   mailboxMailsMax: number;
-  /** Since when the first mail is the first one; undefined without mail. */
+  /** The time since which the first mail is the first one; undefined without mail. */
   waitingSinceMs: number | undefined;
   /** The first mails of its mailbox, head first. */
   mails: readonly Pick<
@@ -73,7 +73,7 @@ export function diagnose(input: DiagnosisInput): Finding[] {
 
 type Rule = (input: DiagnosisInput) => string | undefined;
 
-/** In the order of how much they explain: whoever is refused does not fetch either. */
+/** Ordered by how much they explain: whoever is refused does not fetch either. */
 const rules: readonly [DiagnosisKind, Rule][] = [
   [
     'disabled',

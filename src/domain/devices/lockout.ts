@@ -23,7 +23,7 @@ export interface LockoutFilter {
 export interface LockoutList {
   /** Lockouts that are in force. */
   readonly count: number;
-  /** In no particular order; each page continues where the one before ended, whatever has changed since. */
+  /** Lists in no particular order; each page continues where the one before ended, whatever has changed since. */
   list(filter: LockoutFilter, after: string, limit: number): Page<Lockout>;
   /** Ends lockouts on all threads at once, as if there had been none before; returns their number. */
   lift(filter: LockoutFilter): number;

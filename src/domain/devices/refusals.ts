@@ -15,7 +15,7 @@ export interface RefusedRequest {
   /** Method and pattern of the path. */
   route: string;
   code: ErrorCode;
-  /** Which credential was wrong; undefined for other codes. */
+  /** The credential that was wrong; undefined for other codes. */
   detail?: CredentialDetail | undefined;
   msg: string;
   /** The first part of the body that does not match its schema. */

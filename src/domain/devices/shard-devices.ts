@@ -74,7 +74,7 @@ export abstract class ShardDevices {
     scanMax: number,
   ): Awaitable<CountStep>;
   abstract fleetCounts(fleetId: string): Awaitable<FleetCounts>;
-  /** In order of device id, after `after`. */
+  /** Lists in order of device id, after `after`. */
   abstract ids(fleetId: string, after: string, limit: number): Awaitable<string[]>;
   /** Ids of the fleet's devices with the tag, in order, after `after`. */
   abstract idsWithTag(fleetId: string, tag: string, after: string, limit: number): Awaitable<string[]>;

@@ -27,10 +27,10 @@ export abstract class ShardMail {
 
   abstract size(device: DeviceKey): Awaitable<number>;
   abstract head(device: DeviceKey): Awaitable<MailboxHead>;
-  /** In mailbox order. A cursor is a whole number up to 2^48 - 2 as text: a position, whatever mail is there now. */
+  /** Lists in mailbox order. A cursor is a whole number up to 2^48 - 2 as text: a position, whatever mail is there now. */
   abstract list(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
   /**
-   * In order of delivery, then of mail id, with the number of all. A cursor is 44 hexadecimal digits: the delivery
+   * Lists in order of delivery, then of mail id, with the number of all. A cursor is 44 hexadecimal digits: the delivery
    * time, as the engine stores it, and the mail id.
    */
   abstract listDelayed(
@@ -73,7 +73,7 @@ export abstract class ShardDeadLetters {
   }
 
   /**
-   * In order of mail id, after the cursor, which is the mail id and device of a letter in hexadecimal. Each call
+   * Lists in order of mail id, after the cursor, which is the mail id and device of a letter in hexadecimal. Each call
    * scans a bounded number: a page may have fewer than `limit`, or none, and still have a next one.
    */
   abstract list(

@@ -4,7 +4,7 @@ import type { Ingest, IngestOutcome, LogPage } from './record.ts';
 /** The records of a shard's devices, in the order they were stored. */
 export interface ShardLog {
   /**
-   * In order of storage, starting at the position, or at the front if retention has trimmed past it. Positions only
+   * Reads in order of storage, starting at the position, or at the front if retention has trimmed past it. Positions only
    * grow, with gaps where retention removed records. No record ever appears before one already read.
    */
   read(from: number): Awaitable<LogPage>;
@@ -23,7 +23,7 @@ export interface ShardLog {
   /** When the record at a position was stored; undefined if there is none from there on. */
   timeAt(position: number): Awaitable<number | undefined>;
   /**
-   * From this position on records are ordered by time; before it there may be records of shards that were removed.
+   * The position from which on records are ordered by time; before it there may be records of shards that were removed.
    */
   reorderedUntil(): Awaitable<number>;
 

@@ -17,16 +17,16 @@ import type { WriteRelayMemory } from './ring.ts';
 export type Call =
   | { type: 'write'; write: Write }
   | { type: 'subscribe'; stream: number; device: DeviceKey }
-  /** Which devices of the shard have open event streams: a method of `Presence` and its parameters. */
+  /** Asks which devices of the shard have open event streams: a method of `Presence` and its parameters. */
   | { type: 'presence'; method: keyof Presence; params: unknown[] }
   | { type: 'updateFleet'; update: FleetUpdate }
   | { type: 'configure'; values: Partial<ThreadSettings> }
-  /** To the main thread; the answer is the device. */
+  /** Sent to the main thread; the answer is the device. */
   | { type: 'claim'; claim: ClaimRequest }
-  /** To the acceptor: the answer is the port, or undefined when it cannot be had. */
+  /** Sent to the acceptor: the answer is the port, or undefined when it cannot be had. */
   | { type: 'listen'; host: string; port: number }
   | { type: 'stopListening' }
-  /** To the acceptor: whom new connections go to. */
+  /** Tells the acceptor whom new connections go to. */
   | { type: 'deal'; descriptor: AppDescriptor }
   | { type: 'stopDealing'; descriptor: AppDescriptor }
   | { type: 'watchThreads' }
@@ -50,7 +50,7 @@ export type Notice =
   | { type: 'refused'; call: number; code: ErrorCode; options: ErrorOptions }
   /** Addresses at their connection limit. */
   | { type: 'fullAddresses'; addresses: readonly string[] }
-  /** To the main thread: no body may be validated against the schema any more. */
+  /** Tells the main thread that no body may be validated against the schema any more. */
   | { type: 'schemaDisabled'; schema: DisabledSchema }
   | { type: 'unsubscribe'; stream: number }
   | { type: 'announce'; stream: number; announcement: Announcement }

@@ -29,7 +29,7 @@ function file(name: string, content: string | object): string {
 }
 
 const action = (...args: string[]) => fleetpostJson(server, ['action', ...args, '--fleet', fleet.fleetId]);
-/** As a person sees it. */
+/** Runs the command and returns what a person sees. */
 const shown = (...args: string[]) =>
   fleetpost(['action', ...args, '--fleet', fleet.fleetId, '--data', server.report.data]);
 

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const forwarder = (...args: string[]) =>
   fleetpostJson(server, ['forwarder', ...args, '--fleet', fleet.fleetId]);
-/** As a person sees it. */
+/** Runs the command and returns what a person sees. */
 const shown = (...args: string[]) =>
   fleetpost(['forwarder', ...args, '--fleet', fleet.fleetId, '--data', server.report.data]);
 

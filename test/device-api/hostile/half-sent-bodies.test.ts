@@ -40,7 +40,7 @@ async function sendInPart(request: string, count: number, address: string): Prom
   return connections;
 }
 
-/** In two pieces, on one connection to each worker. */
+/** Sends in two pieces, on one connection to each worker. */
 async function inPieces(request: string, address: string): Promise<RawAnswer[]> {
   const connections = await Promise.all(Array.from({ length: shards }, () => from(address)));
   const half = request.length - 10_000;

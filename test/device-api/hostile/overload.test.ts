@@ -60,7 +60,7 @@ async function load(clients: number): Promise<Outcomes> {
   return outcomes;
 }
 
-/** As many datapoints at the same moment as no queue here takes. Answers how many were refused. */
+/** Sends as many datapoints at the same moment as no queue here takes. Answers how many were refused. */
 async function burst(): Promise<number> {
   const opened = Array.from({ length: 8 * queueMax * shards }, () => RawConnection.open(server));
   const clients = await Promise.all(opened);

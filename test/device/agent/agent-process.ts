@@ -87,7 +87,7 @@ export class AgentProcess implements AsyncDisposable {
     });
   }
 
-  /** As the SDKs ask: no Host is sent, and nothing about the connection. */
+  /** Asks as the SDKs do: no Host is sent, and nothing about the connection. */
   ask(
     method: string,
     path: string,

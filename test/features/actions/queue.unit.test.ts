@@ -91,7 +91,7 @@ class Subject {
     );
   }
 
-  /** As after a kill: what was not committed never was. */
+  /** Restarts as after a kill: what was not committed never was. */
   restart(): void {
     this.queue.isStopped = true;
     this.queue = this.#start();

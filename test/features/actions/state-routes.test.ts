@@ -15,7 +15,7 @@ beforeAll(async () => {
   sensor = await fleet.createDevice();
 });
 
-/** As a person sees it. */
+/** Runs the command and returns what a person sees. */
 const state = (...args: string[]) =>
   fleetpost(['action', 'state', ...args, '--fleet', fleet.fleetId, '--data', server.report.data]);
 

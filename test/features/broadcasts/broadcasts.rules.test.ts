@@ -28,7 +28,7 @@ beforeEach(async () => {
   broadcasts = new Broadcasts(fleet);
 });
 
-/** As it came: status, headers and body. */
+/** Posts, and returns the answer as it came: status, headers and body. */
 async function post(path: string, body: object | string, headers: Record<string, string> = {}) {
   const response = await fetch(`${server.report.admin_url}/admin/v1${path}`, {
     method: 'POST',

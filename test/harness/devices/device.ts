@@ -36,7 +36,7 @@ export class TestFleet {
     return new TestDevice(this.server, this.fleetId, answer.body.device_id, answer.body.device_secret);
   }
 
-  /** For messages `opened`, in JavaScript, unless `more` says otherwise. */
+  /** Puts an action for messages `opened`, in JavaScript, unless `more` says otherwise. */
   putAction(
     name: string,
     source: string,

@@ -14,7 +14,7 @@ export interface Received {
 
 const open: EventStream[] = [];
 
-/** After each test that opens streams. */
+/** Called after each test that opens streams. */
 export async function closeStreams(): Promise<void> {
   for (const stream of open.splice(0)) await stream.close();
 }

@@ -40,7 +40,7 @@ export class RawConnection<S extends Socket = TLSSocket> {
     return new RawConnection(socket);
   }
 
-  /** To the admin API, or whatever speaks plain HTTP at that address. */
+  /** Connects to the admin API, or whatever speaks plain HTTP at that address. */
   static async openPlain(url: string): Promise<RawConnection<Socket>> {
     const { hostname, port } = new URL(url);
     const socket = connectTcp({ host: hostname, port: Number(port) });

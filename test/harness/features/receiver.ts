@@ -60,7 +60,7 @@ export class Receiver implements AsyncDisposable {
     return this.batches.flatMap(({ status = 0, records }) => (status >= 200 && status < 300 ? records : []));
   }
 
-  /** On the port that it had before. */
+  /** Opens it on the port that it had before. */
   async open(): Promise<void> {
     const server = createServer(this.#cert, (request, response) => {
       const chunks: Buffer[] = [];

@@ -46,7 +46,7 @@ export function thawTree(root: number): void {
   send(root, 'SIGCONT');
 }
 
-/** As if the machine were gone: no process of the tree does anything any more, not even an end in order. */
+/** Kills as if the machine were gone: no process of the tree does anything any more, not even an end in order. */
 export function killTree(root: number): void {
   send(root, 'SIGSTOP');
   const children = descendants(root);

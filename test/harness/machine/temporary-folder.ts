@@ -7,7 +7,7 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'fleetpost-test-'));
 }
 
-/** For what is large, or holds programs: memory may forbid to run them. */
+/** Makes a folder for what is large, or holds programs: memory may forbid to run them. */
 export function folderOnDisk(): string {
   return mkdtempSync(join(process.env.TESTS_ON_DISK ?? tmpdir(), 'fleetpost-test-'));
 }

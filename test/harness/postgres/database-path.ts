@@ -37,7 +37,7 @@ export class RelayPath implements DatabasePath {
     return new RelayPath(Number(printed.toString()), child, namespace);
   }
 
-  /** To that port of this machine, or that socket's path. Closes what was open to another. */
+  /** Leads to that port of this machine, or that socket's path. Closes what was open to another. */
   lead(to: number | string): void {
     const host = this.#namespace?.outside ?? '127.0.0.1';
     const target = typeof to === 'string' ? { path: to } : { host, port: to };

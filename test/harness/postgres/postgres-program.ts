@@ -13,7 +13,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** From one path to another, both in the package. */
+/** A link from one path to another, both in the package. */
 interface Link {
   source: string;
   target: string;

@@ -23,7 +23,7 @@ export async function patiently<A>(run: () => Promise<A>): Promise<A> {
   }
 }
 
-/** To who runs the server. */
+/** Gives a path to who runs the server. */
 export function giveAway(path: string): void {
   const { uid, gid } = account();
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid);

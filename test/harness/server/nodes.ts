@@ -26,7 +26,7 @@ const config: Partial<Config> = {
   broadcastMailsPerSecondMax: 100,
 };
 
-/** For a file of tests: starts nodes, which end with it. */
+/** Starts nodes for a file of tests, which end with it. */
 export function useNodes(): (databasesCount?: number) => Promise<Nodes> {
   const started: TestServer[] = [];
   afterAll(async () => {

@@ -21,7 +21,7 @@ export const shards = Number(process.env.SHARDS ?? 1);
 /** Storage engine of this run of the suite. */
 export const engine = process.env.ENGINE === 'postgres' ? 'postgres' : 'lmdb';
 const { TEST_CERT_FILE: tlsCertFile, TEST_KEY_FILE: tlsKeyFile } = process.env;
-/** For a folder that is to have all that a server makes in it. */
+/** Configures a folder that is to have all that a server makes in it. */
 export const ownCertificate = { tlsCertFile: '', tlsKeyFile: '' };
 /**
  * Certificate of all servers that are started here, where setup/certificate.ts has made one; else each makes its own.
@@ -83,7 +83,7 @@ export class TestServer implements AsyncDisposable {
   readonly ca: string;
   readonly token: string;
   readonly agent: Agent;
-  /** As many at once as a client's pool of connections would have: beyond its queue the admin API refuses. */
+  /** Requests at once, as many as a client's pool of connections would have: beyond its queue the admin API refuses. */
   #adminFree = 64;
   readonly #adminWaiting: (() => void)[] = [];
   readonly #process: ServerProcess;

@@ -109,7 +109,7 @@ export async function fillFolder(data: string, shards: number): Promise<FullFold
   return { fleet, devices, disabled: third, acknowledged, deadLetters };
 }
 
-/** As a broadcast that is under way leaves it. */
+/** Marks a broadcast as one that is under way leaves it. */
 async function markBroadcast(report: ServerReport): Promise<void> {
   const broadcast = generateUuid();
   await eachShard(report, async (environment) => {

@@ -19,7 +19,7 @@ function invert(value: Buffer): Buffer {
   return Buffer.from(value.map((byte) => byte ^ 0xff));
 }
 
-/** As long as the walk of a large folder takes, so that kills come in between. */
+/** Takes as long as the walk of a large folder does, so that kills come in between. */
 function takeTime(): void {
   const endMs = performance.now() + 0.02;
   while (performance.now() < endMs);

@@ -42,7 +42,7 @@ describe.each(engines)('the id of a deleted fleet on $name', (engine) => {
     return ids.length;
   }
 
-  /** As a start does: nothing is remembered of an earlier look. */
+  /** Looks as a start does: nothing is remembered of an earlier look. */
   async function look(registry: Registry): Promise<string[]> {
     const options = { shards: [store.shard], lateWriteMilliseconds: 0, proceed: () => {} };
     await new FleetRelease({ ...options, registry, removeDevices, log: createLog('silent') }).run();

@@ -9,7 +9,7 @@ import { device, fleetId, namesake, newDevice, second, useStore } from './store.
 describe.each(engines)('devices on $name', (engine) => {
   const store = useStore(engine);
 
-  /** As it was given, for tests to compare. */
+  /** The device as it was given, for tests to compare. */
   async function known(key: DeviceKey): Promise<Partial<Device> | undefined> {
     const status = await store.shard.devices.get(key);
     if (status === undefined) return undefined;

@@ -117,7 +117,7 @@ export class Store {
     return this.shard.mail.settle({ device: of, mailId, verb, ...more });
   }
 
-  /** In mailbox order, by pages of a few. */
+  /** Reads ids in mailbox order, by pages of a few. */
   async mailIds(of: DeviceKey): Promise<string[]> {
     const ids: string[] = [];
     for (let after: string | null = ''; after !== null; ) {

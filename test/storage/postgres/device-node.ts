@@ -43,7 +43,7 @@ export function newDevice(device: DeviceKey, more: Partial<Device> = {}): Device
 const config = configWith({ shardQueueBytesMax: 1e9 });
 const week: LogRetention = { ttlSeconds: 604_800, bytesMax: 0, fleets: new Map() };
 
-/** For each test two nodes on a new database. */
+/** Opens for each test two nodes on a new database. */
 export function useNodes(): [DeviceNode, DeviceNode] {
   let url: string;
   // Filled before each test.

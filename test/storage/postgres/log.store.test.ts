@@ -137,7 +137,7 @@ describe('records of several nodes in one database', () => {
     expect(await dropPartition(other.database, recordPartitions, part, () => {})).toBe(false);
   });
 
-  /** As if the first records had been stored so long ago: in a part of that time. */
+  /** Makes it as if the first records had been stored so long ago: in a part of that time. */
   async function age(fleetId: string, hours: number): Promise<void> {
     const { database } = nodes[0];
     const nowMs = Date.now();

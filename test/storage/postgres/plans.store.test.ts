@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createMigrated } from '../../harness/postgres/postgres.ts';
 import { deviceOf, MailNode, prepare } from './mail-node.ts';
 
-/** As many as make a scan of all of them stand out, and some more than one batch. */
+/** Devices, as many as make a scan of all of them stand out, and some more than one batch. */
 const devices = 300;
 const mailsPerDevice = 30;
 /** Looks at a mail's rows and entries, from when it is queued until it is settled and named in a receipt. */

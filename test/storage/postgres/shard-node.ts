@@ -22,7 +22,7 @@ export class ShardNode implements AsyncDisposable {
     this.lines = lines;
   }
 
-  /** On a database that gets its tables, where it has none. What is logged goes to `lines`. */
+  /** Opens a node on a database that gets its tables, where it has none. What is logged goes to `lines`. */
   static async open(
     url: string,
     more: { shardQueueMax?: number } = {},

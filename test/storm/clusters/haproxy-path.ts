@@ -14,7 +14,7 @@ export interface Candidate {
   restPort: number;
 }
 
-/** As the example that comes with patroni has it, but for the ports. */
+/** The configuration that the example of patroni has, but for the ports. */
 function configuration(port: number, candidates: readonly Candidate[]): string {
   return [
     'global',

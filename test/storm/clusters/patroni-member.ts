@@ -109,7 +109,7 @@ export class PatroniMember implements Candidate {
     for (const pid of this.#postmaster()) killTree(pid);
   }
 
-  /** As if the machine were gone. */
+  /** Kills as if the machine were gone. */
   kill(): void {
     const pid = this.#patroni?.pid;
     // First, so that it starts nothing new.

@@ -41,7 +41,7 @@ export class PostgresMember extends Postgres {
     this.name = name;
   }
 
-  /** In a folder of that name, which it makes; nothing runs yet. */
+  /** Creates a member in a folder of that name, which it makes; nothing runs yet. */
   static async create(folder: string, name: string, addresses: readonly string[]): Promise<PostgresMember> {
     const own = join(folder, name);
     mkdirSync(own);

@@ -9,7 +9,7 @@ export interface Committed {
   lost: number;
 }
 
-/** What it is sent; it answers `held` to `hold`, and `Committed` to `stop`. */
+/** Requests to this process, which answers `held` to `hold`, and `Committed` to `stop`. */
 export type CommittingRequest = 'hold' | 'release' | 'stop';
 
 const batch = 24;

@@ -10,13 +10,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const pageBytes = 4_096;
 const table = 'values';
-/** In a meta page: the number of the last page. */
+/** Offset of the number of the last page in a meta page. */
 const lastPageAt = 24 + 24 + 2 * 48;
 const records = 300;
 
 const keyOf = (record: number): Buffer => Buffer.from(`key ${String(record).padStart(4, '0')}`);
 
-/** From an empty one to one of two pages. */
+/** Records from an empty one to one of two pages. */
 const expectedOf = (record: number): Buffer => Buffer.alloc(record * 20, record);
 
 let folders = 0;

@@ -14,7 +14,7 @@ const bytesMax = 65_536;
 const rounds = 6;
 const quiet = { start: () => {}, onRecord: () => {} };
 
-/** From devices of all shards at once, so that commits hold records of several fleets. */
+/** Sends from devices of all shards at once, so that commits hold records of several fleets. */
 async function fill(fleets: readonly TestFleet[], roundsCount: number): Promise<void> {
   const devices = await Promise.all(
     fleets.flatMap((fleet) => Array.from({ length: 6 }, () => fleet.createDevice())),

@@ -28,7 +28,7 @@ async function fill(count: number, recordOf: (index: number) => Buffer): Promise
   });
 }
 
-/** As the sweeper does: goes on for as long as the answer is the limit. Answers how many steps it took. */
+/** Sweeps as the sweeper does: goes on for as long as the answer is the limit. Answers how many steps it took. */
 async function sweep(walk: RetentionWalk): Promise<number> {
   for (let steps = 1; ; steps += 1) {
     let answer = 0;

@@ -11,7 +11,7 @@ import { createServed } from '../../../harness/postgres/postgres.ts';
 import { optionsOf } from '../../contract/postgres-engine.ts';
 import { deviceOf, mailFor } from '../mail-node.ts';
 
-/** As many as leave the writer one transaction at a time: what it misses, no other takes. */
+/** Connections, as many as leave the writer one transaction at a time: what it misses, no other takes. */
 const connectionsMax = 2;
 
 async function open(): Promise<PostgresShard> {
