@@ -7,7 +7,10 @@ import type { StormNode } from './storm-node.ts';
 /** Pause before who was refused, or found nobody, asks again. */
 const pauseMs = 50;
 
-/** Asks as clients behind a load balancer do: each request goes to some node, and one that nobody answers is theirs to repeat. */
+/**
+ * Asks as clients behind a load balancer do: each request goes to some node, and one that nobody answers is theirs to
+ * repeat.
+ */
 export class NodesClient implements Requester {
   readonly #nodes: readonly StormNode[];
   readonly #random: Random;

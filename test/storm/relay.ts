@@ -7,8 +7,8 @@ import type { Requester } from './client.ts';
 import type { Ledger } from './ledger.ts';
 
 /**
- * Configuration of the servers of a storm: failed runs are tried again soon, and often enough that chance makes none a dead letter;
- * nor does a machine on which a thread waits long for its turn.
+ * Configuration of the servers of a storm: failed runs are tried again soon, and often enough that chance makes none a
+ * dead letter; nor does a machine on which a thread waits long for its turn.
  */
 export const relayConfig = {
   actionRetryMilliseconds: 10,

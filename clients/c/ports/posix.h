@@ -3,7 +3,9 @@
 
 #include "fleetpost.h"
 
-/** State that the ports for POSIX share: sockets, clocks, and a folder as the store. TLS is in openssl.c or mbedtls.c. */
+/**
+ * State that the ports for POSIX share: sockets, clocks, and a folder as the store. TLS is in openssl.c or mbedtls.c.
+ */
 struct fleetpost_posix {
   int folder, lock;
   int sockets[2];
@@ -13,7 +15,10 @@ struct fleetpost_posix {
   char host[256], service[8];
 };
 
-/** Trust: a file of authorities in PEM, or public keys as base64 of their SHA-256 (two, so that one can be replaced), or both. */
+/**
+ * Trust: a file of authorities in PEM, or public keys as base64 of their SHA-256 (two, so that one can be replaced), or
+ * both.
+ */
 struct fleetpost_trust {
   const char *ca;
   const char *pins[2];

@@ -47,13 +47,18 @@ const char *fleetpost_describe(int result);
 /** The two connections that a device has at most. */
 enum fleetpost_channel { FLEETPOST_REQUESTS, FLEETPOST_EVENTS };
 
-/** `WALL`: milliseconds since 1970, as well as the device knows. `STEADY`: milliseconds that only grow, from anywhere. */
+/**
+ * `WALL`: milliseconds since 1970, as well as the device knows. `STEADY`: milliseconds that only grow, from anywhere.
+ */
 enum fleetpost_clock { FLEETPOST_WALL, FLEETPOST_STEADY };
 
 /** Operations of `store` on the bytes of a slot. */
 enum fleetpost_operation { FLEETPOST_LOAD, FLEETPOST_SAVE, FLEETPOST_ERASE };
 
-/** The functions that a platform provides. None waits: what cannot be done yet returns 0. PORTING.md has what each promises. */
+/**
+ * The functions that a platform provides. None waits: what cannot be done yet returns 0. PORTING.md has what each
+ * promises.
+ */
 struct fleetpost_port {
   void *context;
   /** Connects, and has the server prove itself: 1 when done, 0 to be called again, or a negative result. */
@@ -139,7 +144,10 @@ struct fleetpost_entry {
   char name[256];
 };
 
-/** Idempotency key and time, chosen at the first attempt to send the entry `number`: the time is part of what the key stands for. */
+/**
+ * Idempotency key and time, chosen at the first attempt to send the entry `number`: the time is part of what the key
+ * stands for.
+ */
 struct fleetpost_key {
   uint32_t number;
   uint8_t uuid[16];
@@ -214,7 +222,9 @@ int fleetpost_datapoint(struct fleetpost_device *device, const char *name, const
 int fleetpost_message(struct fleetpost_device *device, const char *name, const char *json, int64_t at_ms);
 /** Sends a heartbeat as soon as the server is reached. */
 void fleetpost_heartbeat(struct fleetpost_device *device);
-/** Begins to take mail, one at a time. The handler may queue datapoints and messages; it must not call `fleetpost_step`. */
+/**
+ * Begins to take mail, one at a time. The handler may queue datapoints and messages; it must not call `fleetpost_step`.
+ */
 void fleetpost_on_mail(struct fleetpost_device *device, fleetpost_mail_handler *handler, void *context);
 struct fleetpost_status fleetpost_status(const struct fleetpost_device *device);
 /** Closes both connections. What waits stays in the store. */

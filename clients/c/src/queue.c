@@ -1,6 +1,6 @@
 /**
- * The queue of what waits to be sent, in the store. An entry is there when its record is: its payload is saved before it and erased
- * after it, so that whatever moment the power goes, there is a whole entry or none.
+ * The queue of what waits to be sent, in the store. An entry is there when its record is: its payload is saved before
+ * it and erased after it, so that whatever moment the power goes, there is a whole entry or none.
  */
 #include "queue.h"
 

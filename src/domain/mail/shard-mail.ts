@@ -27,11 +27,13 @@ export abstract class ShardMail {
 
   abstract size(device: DeviceKey): Awaitable<number>;
   abstract head(device: DeviceKey): Awaitable<MailboxHead>;
-  /** Lists in mailbox order. A cursor is a whole number up to 2^48 - 2 as text: a position, whatever mail is there now. */
+  /**
+   * Lists in mailbox order. A cursor is a whole number up to 2^48 - 2 as text: a position, whatever mail is there now.
+   */
   abstract list(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
   /**
-   * Lists in order of delivery, then of mail id, with the number of all. A cursor is 44 hexadecimal digits: the delivery
-   * time, as the engine stores it, and the mail id.
+   * Lists in order of delivery, then of mail id, with the number of all. A cursor is 44 hexadecimal digits: the
+   * delivery time, as the engine stores it, and the mail id.
    */
   abstract listDelayed(
     device: DeviceKey,

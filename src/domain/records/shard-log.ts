@@ -4,8 +4,8 @@ import type { Ingest, IngestOutcome, LogPage } from './record.ts';
 /** The records of a shard's devices, in the order they were stored. */
 export interface ShardLog {
   /**
-   * Reads in order of storage, starting at the position, or at the front if retention has trimmed past it. Positions only
-   * grow, with gaps where retention removed records. No record ever appears before one already read.
+   * Reads in order of storage, starting at the position, or at the front if retention has trimmed past it. Positions
+   * only grow, with gaps where retention removed records. No record ever appears before one already read.
    */
   read(from: number): Awaitable<LogPage>;
   /**

@@ -323,7 +323,10 @@ describe('what comes behind a chunked body is not interpreted', () => {
   const lines = ['GET /', 'GET /nowhere', 'POST /v1/heartbeat', 'GET /v1/mailbox/next', 'POST /v1/claim'];
   const encoding = 'Transfer-Encoding: chunked';
 
-  /** Sends in pieces, each of which the server has read when the next one is sent. Answers the statuses, once it is over. */
+  /**
+   * Sends in pieces, each of which the server has read when the next one is sent. Answers the statuses, once it is
+   * over.
+   */
   async function statusesOf(...pieces: string[]): Promise<number[]> {
     const connection = await RawConnection.open(server);
     for (const piece of pieces) {

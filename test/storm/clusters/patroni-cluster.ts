@@ -30,7 +30,10 @@ async function startEtcd(folder: string): Promise<{ etcd: ChildProcess; etcdPort
   return { etcd, etcdPort };
 }
 
-/** A cluster as operators run it: two servers under patroni, which keeps in etcd who is primary, and an HAProxy for each node. */
+/**
+ * A cluster as operators run it: two servers under patroni, which keeps in etcd who is primary, and an HAProxy for each
+ * node.
+ */
 export class PatroniCluster implements DatabaseCluster {
   readonly #folder: string;
   readonly #etcd: ChildProcess;
