@@ -100,6 +100,7 @@ describe.each(Object.entries(clients))('the %s client', (_, command) => {
     client.send('datapoint', 1);
     await client.queued(2);
     const afterMs = Date.now();
+    // It is the passing of time that is tested.
     await pause(1_500);
     relay.weather = 'pass';
     await client.flushed();
@@ -186,6 +187,7 @@ describe.each(Object.entries(clients))('the %s client', (_, command) => {
         const { mailId } = await device.sendMail('order', JSON.stringify({ verb }));
         mails.set(mailId, expected[verb]);
       }
+      // Each weather for a while.
       await pause(500);
     }
     await until(async () => (await device.mails()).length === 0, 60_000);
@@ -254,6 +256,7 @@ describe.each(Object.entries(clients))('the %s client', (_, command) => {
       await using client = new ClientProcess(command, options);
       client.send('datapoint', n);
       await client.queued(1);
+      // Long enough for a request whose answer is lost.
       await pause(700);
       relay.weather = 'pass';
       await client.flushed();

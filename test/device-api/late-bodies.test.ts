@@ -5,7 +5,7 @@ import { createFleet, type TestDevice, type TestFleet } from '../harness/devices
 import { type RawAnswer, RawConnection } from '../harness/devices/raw.ts';
 import { expectError } from '../harness/devices/routes.ts';
 import { shards, TestServer } from '../harness/server/server.ts';
-import { datapoint, datapointHead, pause } from '../harness/server/vitals.ts';
+import { datapoint, datapointHead } from '../harness/server/vitals.ts';
 
 /** D4: credentials hold for a body that arrives later than its head when they hold once it is complete. */
 let server: TestServer;
@@ -37,7 +37,7 @@ async function sendAround(device: TestDevice, meanwhile: () => Promise<unknown>)
       sent.push({ connection, rest: text.slice(at) });
     }
   }
-  await pause(100);
+  for (const { connection } of sent) await connection.taken();
   await meanwhile();
   for (const { connection, rest } of sent) connection.write(rest);
   const answers = await Promise.all(sent.map(({ connection }) => connection.answer()));

@@ -176,9 +176,10 @@ it('actions and broadcasts go on when the database is back, and an outage is a w
   await expect.poll(() => numbers(lock), patience).toContain(0);
   const broadcasts = new Broadcasts(fleet);
   const { broadcast_id } = await broadcasts.put({ name: 'note', to: { all: true } });
+  const before = nodes.map(({ stderr }) => stderr.length);
   await postgres.end('SIGKILL');
-  // A node that looks at the log each moment has seen the end by then.
-  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  const haveNoticed = () => nodes.every(({ stderr }, index) => stderr.includes('"level":40', before[index]));
+  await expect.poll(haveNoticed, patience).toBe(true);
   await postgres.begin();
   await expect.poll(() => open(1), patience).toBe(201);
   await expect.poll(() => numbers(lock), patience).toContain(1);

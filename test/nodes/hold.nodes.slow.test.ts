@@ -40,6 +40,7 @@ it('a node that starts with --paused holds all nodes of the store, and a release
   await expect.poll(isHeld, patience).toBe(true);
   await act(2);
   await device.sendMail('later', '{}', `?deliver_at=${new Date(Date.now() + 1_000).toISOString()}`);
+  // Long enough for what should not come: the sweep for due mail comes every second.
   await new Promise((resolve) => setTimeout(resolve, 2_500));
   expect(receiver.batches).toHaveLength(1);
   expect(await device.mails()).toHaveLength(1);

@@ -108,7 +108,7 @@ it('a node that stops gives the jobs away at once, and what is paused waits for 
 });
 
 it('what is declared while no node has the jobs is so at once: the next one skips just what was stored before', async () => {
-  const { first, second } = await startNodes();
+  const { first, second, urls } = await startNodes();
   const fleet = at(second, await createFleet(second));
   await fleet.putSchema('message', 'opened', anyObject);
   const [door, lock] = [await fleet.createDevice(), await fleet.createDevice()];
@@ -124,10 +124,22 @@ it('what is declared while no node has the jobs is so at once: the next one skip
 
   await first.kill();
   const answers: Promise<{ status: number }>[] = [];
-  // Answered by the next leader; declared in a moment.
+  let answered = 0;
+  // Answered by the next leader; declared once it waits for that.
   const declare = async (method: string, of: string, body?: object): Promise<void> => {
-    answers.push(second.admin(method, `${path}/${of}`, body));
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    const answer = second.admin(method, `${path}/${of}`, body);
+    void answer.then(() => {
+      answered += 1;
+    });
+    answers.push(answer);
+    const counted = async (): Promise<number> => {
+      const [row] = await queryDatabase<{ calls: number }>(
+        urls[0] ?? '',
+        'SELECT count(*)::int AS calls FROM call',
+      );
+      return answered + (row?.calls ?? 0);
+    };
+    await expect.poll(counted, patience).toBeGreaterThanOrEqual(answers.length);
   };
   await declare('PATCH', 'actions/relay', { enabled: false });
   await open(1);
@@ -153,7 +165,7 @@ it('what is declared while no node has the jobs is so at once: the next one skip
 }, 120_000);
 
 it('killed while it deletes a fleet, the node with the jobs is followed by the other, which deletes the rest', async () => {
-  const { first, second } = await startNodes(2);
+  const { first, second, urls } = await startNodes(2);
   const fleet = at(second, await createFleet(first, { name: 'Large' }));
   await importDevices(fleet, { count: 3_000 });
   const device = await fleet.createDevice();
@@ -163,7 +175,13 @@ it('killed while it deletes a fleet, the node with the jobs is followed by the o
   expect((await device.on(second).heartbeat()).json.detail).toBe('fleet_not_found');
   // The other node is told some moments later.
   await expect.poll(async () => (await device.on(first).heartbeat()).status, patience).toBe(401);
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  const left = async (): Promise<number> => {
+    const text = 'SELECT count(*)::int AS devices FROM device WHERE left(device, 8) = $1';
+    const counts = urls.map((url) => queryDatabase<{ devices: number }>(url, text, [fleet.fleetId]));
+    return (await Promise.all(counts)).flat().reduce((sum, { devices }) => sum + devices, 0);
+  };
+  const whole = await left();
+  await expect.poll(left, patience).toBeLessThan(whole);
   await first.kill();
   expect((await second.admin('POST', '/fleets', { fleet_id: fleet.fleetId })).status).toBe(409);
   await expect.poll(async () => (await second.admin('GET', path)).status, patience).toBe(404);

@@ -24,7 +24,7 @@ it('a server that is started with --paused serves devices, and forwards and deli
   const deliverAt = new Date(Date.now() + 1_000).toISOString();
   expect((await device.sendMail('later', '{}', `?deliver_at=${deliverAt}`)).status).toBe(201);
   expect((await device.request('POST', '/v1/datapoint/reading', { n: 1 })).status).toBe(201);
-  // The sweep for due mail comes every second.
+  // Long enough for what should not come: the sweep for due mail comes every second.
   await new Promise((resolve) => setTimeout(resolve, 2_500));
   expect(receiver.batches).toEqual([]);
   expect((await device.next()).status).toBe(204);

@@ -195,6 +195,7 @@ it('SIGUSR1 opens no inspector, neither of the parent nor of the server', async 
   await server.ready();
   const device = demoDevice(server);
   for (const pid of [server.process.pid ?? 0, server.report.pid]) process.kill(pid, 'SIGUSR1');
+  // Long enough for what should not come.
   await pause(1_000);
   // A process that opens an inspector, or cannot, says so.
   expect(server.stderr).not.toMatch(/debugger|inspector/i);

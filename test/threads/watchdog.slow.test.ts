@@ -20,6 +20,7 @@ it('a process that is stopped and goes on logs a stall, and lives', async () => 
   for (const seconds of await metric(server, 'fleetpost_event_loop_stalled_seconds_total')) {
     expect(seconds).toBeGreaterThan(3);
   }
+  // Longer than stallEndSeconds: nothing ends it now.
   await pause(3_000);
   expect((await device.heartbeat()).status).toBe(201);
 });
@@ -47,7 +48,7 @@ it('a worker that takes long over many requests, but goes on, does not end the p
   );
   server.process.kill('SIGSTOP');
   for (const connection of connections) connection.write(datapoint(device, '{"slow":1}'));
-  await pause(300);
+  await until(() => connections.every(({ socket }) => socket.writableLength === 0));
   server.process.kill('SIGCONT');
   for (const connection of connections) {
     expect((await connection.answer(false, 40_000)).status).toBe(201);
@@ -71,9 +72,10 @@ it('a worker that takes long to close when the server stops is no stall', async 
     0,
     `const { parentPort } = process.getBuiltinModule('node:worker_threads');
     const close = parentPort.close.bind(parentPort);
-    parentPort.close = () => void setTimeout(close, 4_000);`,
+    parentPort.close = () => void setTimeout(close, 4_000);
+    console.error('closes late');`,
   );
-  await pause(1_000);
+  await until(() => server.stderr.includes('closes late'));
   const startMs = performance.now();
   server.process.kill('SIGTERM');
   await server.ended();

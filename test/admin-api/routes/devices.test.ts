@@ -104,6 +104,7 @@ describe('finding devices', () => {
     for (const at of order) {
       await devices[at]?.sendMail('first');
       await devices[at]?.sendMail('second');
+      // Each at a time of its own.
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     await devices[5]?.sendMail('later', '{}', '?deliver_at=2099-01-01T00:00:00Z');

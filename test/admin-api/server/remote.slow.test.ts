@@ -16,7 +16,7 @@ import {
 } from '../../../src/server/certificates/authority.ts';
 import { RawConnection, requestText } from '../../harness/devices/raw.ts';
 import { ownCertificate, TestServer, temporaryFolder } from '../../harness/server/server.ts';
-import { pause, until } from '../../harness/server/vitals.ts';
+import { openFiles, pause, until } from '../../harness/server/vitals.ts';
 
 /** The files are looked at every 5 s. */
 const renewalMs = 20_000;
@@ -180,8 +180,9 @@ describe('D26: HTTPS on addresses other than loopback', () => {
       adminTlsCertFile: certFile,
       adminTlsKeyFile: keyFile,
     });
+    const before = openFiles(other);
     const silent = await RawConnection.openPlain(`http://${own}:${new URL(other.report.admin_url).port}`);
-    await pause(100);
+    await until(() => openFiles(other) > before);
     const startMs = Date.now();
     await other.stop();
     expect(Date.now() - startMs).toBeLessThan(8_000);

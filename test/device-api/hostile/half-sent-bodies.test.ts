@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFleet, type TestDevice, type TestFleet } from '../../harness/devices/device.ts';
 import { type RawAnswer, RawConnection, requestText } from '../../harness/devices/raw.ts';
 import { shards, TestServer } from '../../harness/server/server.ts';
-import { datapoint, datapointHead, errorOf, expectAlive, pause, until } from '../../harness/server/vitals.ts';
+import { datapoint, datapointHead, errorOf, expectAlive, until } from '../../harness/server/vitals.ts';
 
 const bodyMemoryBytesMax = 1_048_576;
 /** More than fit into a worker, and as long as a body may be. */
@@ -45,7 +45,7 @@ async function inPieces(request: string, address: string): Promise<RawAnswer[]> 
   const connections = await Promise.all(Array.from({ length: shards }, () => from(address)));
   const half = request.length - 10_000;
   for (const connection of connections) connection.write(request.slice(0, half));
-  await pause(200);
+  for (const connection of connections) await connection.taken();
   for (const connection of connections) connection.write(request.slice(half));
   const answers = await Promise.all(connections.map((connection) => connection.answer()));
   for (const connection of connections) connection.destroy();
@@ -112,7 +112,7 @@ describe('half-sent bodies', () => {
     expect(statuses(await inPieces(datapoint(device, text), '127.0.0.1'))).toEqual(stored);
     const piecewise = await from('127.0.0.2');
     piecewise.write(padded.slice(0, 200));
-    await pause(200);
+    await piecewise.taken();
     piecewise.write(padded.slice(200));
     expect((await piecewise.answer()).status).toBe(201);
     const tooLarge = await from('127.0.0.2');

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFleet, type TestDevice } from '../../harness/devices/device.ts';
 import { RawConnection, requestText } from '../../harness/devices/raw.ts';
 import { TestServer } from '../../harness/server/server.ts';
-import { datapoint, expectAlive, openStreams, pause, until } from '../../harness/server/vitals.ts';
+import { datapoint, expectAlive, openStreams, until } from '../../harness/server/vitals.ts';
 import { readRecords } from '../../harness/storage/log.ts';
 
 let server: TestServer;
@@ -331,7 +331,7 @@ describe('what comes behind a chunked body is not interpreted', () => {
     const connection = await RawConnection.open(server);
     for (const piece of pieces) {
       connection.write(piece);
-      await pause(50);
+      await connection.taken();
     }
     await connection.closed();
     return [...connection.text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));

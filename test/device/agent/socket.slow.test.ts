@@ -213,6 +213,7 @@ it('no new_mail while a fetched mail is unsettled, and one for what came meanwhi
   const second = await device.sendMail('two');
   expect((await agent.ask('GET', '/mailbox/next')).headers['X-Mail-ID']).toBe(mailId);
   await device.sendMail('three');
+  // Long enough for what should not come.
   await pause(500);
   expect(events.names).toHaveLength(3);
   const settled = await agent.ask('PUT', `/mailbox/ack/${mailId}`, 'null');
@@ -383,6 +384,7 @@ it('answers that are lost double nothing', async () => {
   }
   relay.weather = 'pass';
   await until(async () => (await payloads()).length >= 20, 70_000);
+  // Long enough for one that comes twice.
   await pause(500);
   expect((await payloads()).sort()).toEqual(Array.from({ length: 20 }, (_, n) => `{"n":${n}}`).sort());
 });

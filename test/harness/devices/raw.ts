@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import type { TestServer } from '../server/server.ts';
@@ -67,6 +68,15 @@ export class RawConnection<S extends Socket = TLSSocket> {
     }
   }
 
+  /** Settles once the server, on this machine, has read all that was written. */
+  async taken(timeoutMs = 15_000): Promise<void> {
+    const endMs = Date.now() + timeoutMs;
+    while (this.socket.writableLength > 0 || queuedBytes(this.socket) > 0) {
+      if (Date.now() > endMs) throw new Error('the server did not read what was written');
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  }
+
   /** Takes the next complete response off the connection. `isHead`: it has no body whatever it declares. */
   async answer(isHead = false, timeoutMs = 15_000): Promise<RawAnswer> {
     const endMs = Date.now() + timeoutMs;
@@ -94,6 +104,20 @@ export class RawConnection<S extends Socket = TLSSocket> {
   destroy(): void {
     this.socket.destroy();
   }
+}
+
+/** Bytes between the two ends of a connection of IPv4: sent and not received, or received and not read. */
+function queuedBytes({ localPort, remotePort }: Socket): number {
+  const ends = [localPort, remotePort].map((port = 0) => port.toString(16).toUpperCase().padStart(4, '0'));
+  let bytes = 0;
+  for (const line of readFileSync('/proc/net/tcp', 'latin1').split('\n').slice(1)) {
+    const [, here = '', there = '', , queues = ''] = line.trim().split(/ +/);
+    const ports = [here, there].map((address) => address.slice(-4));
+    const [unsent, unread] = queues.split(':').map((count) => Number.parseInt(count, 16));
+    if (ports.join() === ends.join()) bytes += unsent ?? 0;
+    if (ports.join() === ends.toReversed().join()) bytes += unread ?? 0;
+  }
+  return bytes;
 }
 
 function parse(

@@ -114,6 +114,7 @@ it('a restart does not ask a directory before the time that it named', async () 
 
   requests = 0;
   const again = await AcmeRenewal.start(options);
+  // Long enough for what should not come.
   await pause(200);
   await again.close();
   expect(requests).toBe(0);

@@ -29,6 +29,7 @@ it('killed again and again, a deletion of a fleet goes on at each start until al
     const path = `/fleets/${fleet.fleetId}`;
     expect((await server.admin('DELETE', `${path}?name=Large`)).status).toBe(202);
     for (let kill = 0; kill < kills; kill += 1) {
+      // At another moment of the deletion each time.
       await new Promise((resolve) => setTimeout(resolve, 900 + 150 * kill));
       await server.kill();
       server = await TestServer.start({}, data);

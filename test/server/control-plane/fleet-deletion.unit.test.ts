@@ -43,12 +43,14 @@ it('nothing of a fleet is removed while a backup runs, and its record goes last'
   let consumers = ['billing'];
   // A part that fails keeps the fleet.
   let failure: Error | undefined = new Error('not now');
+  let attempts = 0;
   const services = {
     broadcasts: { list: () => ({ items: [], next: null }) },
     consumers: {
       list: async () => consumers.map((name) => ({ name })),
       async delete() {
         expect(registry.declared(fleetId)).toMatchObject({ fleetId });
+        attempts += 1;
         if (failure !== undefined) throw failure;
         consumers = [];
       },
@@ -68,10 +70,11 @@ it('nothing of a fleet is removed while a backup runs, and its record goes last'
       log: createLog('silent'),
     });
   const first = start();
+  // Long enough for what should not happen: it looks each second.
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   expect(consumers).toEqual(['billing']);
   isBackupRunning = false;
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await expect.poll(() => attempts, { timeout: 20_000 }).toBeGreaterThan(0);
   await first.stop();
   expect(tokens.list()).toHaveLength(1);
   expect(registry.deleting()).toEqual([fleetId]);

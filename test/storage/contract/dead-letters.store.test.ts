@@ -80,6 +80,7 @@ describe.each(engines)('dead letters on $name', (engine) => {
       const mailId = await store.send(of, more);
       await store.settle(of, mailId, count % 3 === 0 ? 'requeue' : 'reject');
       ids.push(formatUuid(mailId));
+      // Each at a time of its own.
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     await kill(namesake);

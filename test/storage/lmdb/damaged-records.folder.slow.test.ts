@@ -85,8 +85,7 @@ it('a damaged record costs the requests that need it a 500, and nobody else anyt
     await until(async () => (await device.on(third).request('GET', '/v1/mailbox/size')).json.size === 0);
   }
   await until(() => third.stderr.includes('cannot be expired'));
-  // It was said once, and the sweeper no longer tries: an idle server commits nothing.
-  await pause(1_500);
+  // It was said once, and the sweeper no longer tries: an idle server commits nothing for a while.
   await until(async () => {
     const before = await commits(third);
     await pause(2_500);

@@ -91,6 +91,7 @@ it('what is kept for long stays, and an idle shard with it commits nothing', asy
   opened = openShard(folder);
   await expect.poll(() => opened.commits(), patience).toBeGreaterThan(0);
   const commits = opened.commits();
+  // Long enough for what should not come.
   await new Promise((resolve) => setTimeout(resolve, 5 * sweepMilliseconds));
   expect(opened.commits()).toBe(commits);
   expect([records('receipts'), records('dead')]).toEqual([1, 1]);

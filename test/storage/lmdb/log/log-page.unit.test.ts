@@ -135,6 +135,7 @@ it('what another thread has committed and not counted yet is never at the end of
     // A commit is there for all threads before the one that made it has heard of it, and counts it.
     await append();
     Atomics.sub(commits, 0, 1);
+    // A snapshot lives for a turn of the event loop: the next one has the commit.
     await new Promise((resolve) => setTimeout(resolve, 10));
     const now = one.log.end();
     expect(one.log.read(end).next).toBe(now);
