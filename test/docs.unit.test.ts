@@ -262,6 +262,18 @@ describe('commands', () => {
     expect(faults).toEqual([]);
   });
 
+  it('each test that a command names is there', () => {
+    const tests = filesBelow('test', '.test.ts');
+    const named = /(?:npm run test:(?:all|postgres) --|--project \S+) +((?:[a-z][\w/.-]*[ \n]?)+)/g;
+    const faults = pages.flatMap(({ path, lines }) =>
+      [...lines.join('\n').matchAll(named)]
+        .flatMap(([, words = '']) => words.trim().split(/\s/))
+        .filter((word) => !tests.some((test) => test.includes(word)))
+        .map((word) => `${path}: ${word}`),
+    );
+    expect(faults).toEqual([]);
+  });
+
   it('blocks say what they are: a language, sh for what is run, console for what is shown', () => {
     const known = [
       'sh',
