@@ -264,7 +264,7 @@ describe('commands', () => {
 
   it('each test that a command names is there', () => {
     const tests = filesBelow('test', '.test.ts');
-    const named = /(?:npm run test:(?:all|postgres) --|--project \S+) +((?:[a-z][\w/.-]*[ \n]?)+)/g;
+    const named = /(?:npm run test:(?:all|postgres) --|--project \S+)[ \n]+((?:[a-z][\w/.-]*[ \n]?)+)/g;
     const faults = pages.flatMap(({ path, lines }) =>
       [...lines.join('\n').matchAll(named)]
         .flatMap(([, words = '']) => words.trim().split(/\s/))
