@@ -156,8 +156,10 @@ export class HttpListener {
     response.setTimeout(unreadTimeoutMs, () => {
       if (socket.writableLength > 0) socket.destroy();
     });
-    // Set on every answer, also of those that no route gives: nothing here is for a browser to guess about.
+    // Set on every answer, also of those that no route gives: nothing here is for a browser to guess about, and nothing
+    // but the console's files, which say so, for anybody to keep: some have a secret that is shown once.
     response.setHeader('X-Content-Type-Options', 'nosniff');
+    response.setHeader('Cache-Control', 'no-store');
     this.#handler(request, response);
   }
 

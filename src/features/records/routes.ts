@@ -59,7 +59,7 @@ const readRecords =
       controller.abort();
     });
     const lines = await context.records.read(records, controller.signal);
-    reply.header('Cache-Control', 'no-store').type('application/x-ndjson');
+    reply.type('application/x-ndjson');
     return reply.send(Readable.from(lines, { highWaterMark: 1 }));
   };
 

@@ -348,6 +348,8 @@ describe('D27: whose page, and under which name', () => {
     ]) {
       const { headers } = await ask(requestText('GET', path, bearer));
       expect(headers, path).toContainEqual(['x-content-type-options', 'nosniff']);
+      const kept = headers.filter(([name]) => name === 'cache-control');
+      expect(kept, path).toEqual([['cache-control', path === '/console/' ? 'no-cache' : 'no-store']]);
     }
     const preflight = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' };
     const { status, headers } = await ask(requestText('OPTIONS', '/admin/v1/fleets', preflight));
