@@ -3,9 +3,8 @@ import { pathTo } from '../contract/routes/path.ts';
 import { Frame } from './frame/frame.tsx';
 import { lazyScreen } from './frame/lazy-screen.tsx';
 import { isPaletteOpen, usePaletteKey } from './frame/palette-key.ts';
-import { go, href, path, search } from './page/router.ts';
+import { go, href, path } from './page/router.ts';
 import { Banner, Loaded } from './parts/banner.tsx';
-import { DeadLettersScreen } from './screens/dead-letters/dead-letters.tsx';
 import { DeviceScreen } from './screens/device/device.tsx';
 import { DevicesScreen } from './screens/devices/devices.tsx';
 import { LiveScreen } from './screens/live/live.tsx';
@@ -28,7 +27,7 @@ const DeveloperScreens = lazyScreen(
 );
 
 /** The screen of an address. */
-function Screen({ parts }: { parts: readonly string[] }) {
+function ScreenAt({ parts }: { parts: readonly string[] }) {
   const [fleetId = '', screen, deviceId, what, mailId] = parts;
   if (screen === undefined) return <NowScreen fleetId={fleetId} />;
   if (screen === 'devices' && deviceId === undefined) return <DevicesScreen fleetId={fleetId} />;
@@ -38,9 +37,7 @@ function Screen({ parts }: { parts: readonly string[] }) {
       return <MailScreen key={mailId} fleetId={fleetId} deviceId={deviceId} mailId={mailId} />;
   }
   if (screen === 'live') return <LiveScreen fleetId={fleetId} />;
-  const isOfAction = screen === 'dead-letters' && search.value.has('action');
-  if (screen === 'actions' || screen === 'schemas' || isOfAction) return <DeveloperScreens parts={parts} />;
-  if (screen === 'dead-letters') return <DeadLettersScreen fleetId={fleetId} />;
+  if (screen === 'actions' || screen === 'schemas') return <DeveloperScreens parts={parts} />;
   return <OperatorScreens parts={parts} />;
 }
 
@@ -77,7 +74,7 @@ function Session() {
   }
   return (
     <Frame fleetId={fleetId} fleets={fleets}>
-      <Screen parts={parts} />
+      <ScreenAt parts={parts} />
       {sendTo.value !== undefined && <SendDrawer fleetId={fleetId} recipient={sendTo.value} />}
       {isPaletteOpen.value && <Palette fleetId={fleetId} />}
     </Frame>

@@ -5,9 +5,13 @@ import { Ask } from './dialogs.tsx';
 
 export interface ConfirmProps {
   title: string;
+  kind?: 'main' | 'bad';
   /** Says what the state will be afterwards. */
   children: ComponentChildren;
-  /** What the button says, if the title is a question. */
+  /** What it takes besides a yes. */
+  fields?: ComponentChildren;
+  isIncomplete?: boolean;
+  /** What the button says, if that is not the title. */
   verb?: string;
   /** The other button, where "Cancel" would be a word of the work itself. */
   otherwise?: string;
@@ -16,27 +20,32 @@ export interface ConfirmProps {
   onDone?: () => void;
 }
 
-/** Asks before what cannot be taken back is done. */
+/** Asks before something is done: what cannot be taken back, unless its kind says otherwise. */
 export function Confirm(props: ConfirmProps) {
-  const { title, children, verb = title, otherwise = 'Cancel', work, onClose, onDone } = props;
+  const { title, kind = 'bad', children, fields, isIncomplete = false, verb = title } = props;
+  const { otherwise = 'Cancel', work, onClose, onDone } = props;
   const { error, isBusy, submit } = useSubmit();
-  const confirm = async (): Promise<void> => {
-    if (!(await submit(async () => work()))) return;
+  const confirm = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    if (isIncomplete || !(await submit(async () => work()))) return;
     onDone?.();
     onClose();
   };
   return (
     <Ask title={title} onClose={onClose}>
-      <p>{children}</p>
-      {error && <ErrorBanner error={error} />}
-      <div class="inline">
-        <button type="button" class="button is-bad" disabled={isBusy} onClick={confirm}>
-          {verb}
-        </button>
-        <button type="button" class="button is-plain" onClick={onClose}>
-          {otherwise}
-        </button>
-      </div>
+      <form onSubmit={confirm}>
+        <p>{children}</p>
+        {fields}
+        {error && <ErrorBanner error={error} />}
+        <div class="inline">
+          <button type="submit" class={`button is-${kind}`} aria-disabled={isIncomplete} disabled={isBusy}>
+            {verb}
+          </button>
+          <button type="button" class="button is-plain" onClick={onClose}>
+            {otherwise}
+          </button>
+        </div>
+      </form>
     </Ask>
   );
 }

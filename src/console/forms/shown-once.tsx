@@ -1,17 +1,32 @@
 import { Banner } from '../parts/banner.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
 
+export interface ShownOnceProps {
+  /** `token`. */
+  what: string;
+  text: string;
+  /** What is copied, if the text is more than that. */
+  copied?: string;
+}
+
 /** A secret that was just made: shown this one time, and kept nowhere in the page. */
-export function ShownOnce({ what, secret }: { what: string; secret: string }) {
+export function ShownOnce({ what, text, copied = what }: ShownOnceProps) {
   return (
     <div class="field">
       <Banner kind="warn">
         This {what} is shown this one time: the server keeps only its digest. Store it now.
       </Banner>
       <div class="paste">
-        <pre>{secret}</pre>
-        <CopyButton text={secret} label={`Copy the ${what}`} />
+        <pre>{text}</pre>
+        <CopyButton text={text} label={`Copy the ${copied}`} hasLines={copied !== what} />
       </div>
     </div>
   );
+}
+
+/** The secret of a device, and what it sends with it. */
+export function DeviceSecret(props: { fleetId: string; deviceId: string; secret: string }) {
+  const { fleetId, deviceId, secret } = props;
+  const headers = `X-Fleet-ID: ${fleetId}\nX-Device-ID: ${deviceId}\nX-Device-Secret: ${secret}`;
+  return <ShownOnce what="secret" text={headers} copied="headers" />;
 }

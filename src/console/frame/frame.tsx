@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { ListDocument } from '../../contract/document.ts';
 import type { FleetDocument } from '../../contract/fleet.ts';
 import { Banner } from '../parts/banner.tsx';
+import { Commands, type CommandsProps } from '../parts/commands.tsx';
 import { ReadNote } from '../parts/moment.tsx';
 import { unreachableSince } from '../server/client.ts';
 import { hourText } from '../server/clock.ts';
@@ -36,23 +37,33 @@ export function Frame(props: {
   );
 }
 
-export interface HeadProps {
+export interface ScreenProps {
   title: ComponentChildren;
   /** The list or the document that the screen is about. */
-  read?: Pick<Resource<unknown>, 'readAtMs' | 'failingSinceMs'>;
+  read?: Pick<Resource<unknown>, 'readAtMs' | 'failingSinceMs'> | undefined;
+  /** Beside the title: a state, an id. */
   beside?: ComponentChildren;
   tools?: ComponentChildren;
+  /** The commands that do what the screen does. */
+  commands?: readonly CommandsProps[];
+  children?: ComponentChildren;
 }
 
-/** The first line of a screen. */
-export function Head({ title, read, beside, tools }: HeadProps) {
+/** A screen: its first line, what it shows, and the same in a terminal. */
+export function Screen({ title, read, beside, tools, commands = [], children }: ScreenProps) {
   return (
-    <div class="head">
-      <h1>{title}</h1>
-      {beside}
-      {read && <ReadNote readAtMs={read.readAtMs} failingSinceMs={read.failingSinceMs} />}
-      {tools && <div class="tools">{tools}</div>}
-    </div>
+    <>
+      <div class="head">
+        <h1>{title}</h1>
+        {beside}
+        {read && <ReadNote readAtMs={read.readAtMs} failingSinceMs={read.failingSinceMs} />}
+        {tools && <div class="tools">{tools}</div>}
+      </div>
+      <div class="body">{children}</div>
+      {commands.map((one) => (
+        <Commands key={one.command.join(' ')} {...one} />
+      ))}
+    </>
   );
 }
 

@@ -3,8 +3,8 @@ import type { Scope } from '../../core/scope.ts';
 import { may } from '../session/session.ts';
 
 export interface ActProps {
-  /** Scope that the session needs for it. */
-  scope: Scope;
+  /** Scope that the session needs for it; absent: it changes nothing on the server. */
+  scope?: Scope;
   onClick: () => void;
   children: ComponentChildren;
   kind?: 'main' | 'bad' | 'plain';
@@ -13,9 +13,9 @@ export interface ActProps {
   title?: string;
 }
 
-/** A button that changes something. It stays where the session lacks the right, and says which. */
+/** A button. One that changes something stays where the session lacks the right, and says which. */
 export function Act({ scope, onClick, children, kind, unless, title }: ActProps) {
-  const why = may(scope) ? unless : `Your session lacks the scope ${scope}.`;
+  const why = scope === undefined || may(scope) ? unless : `Your session lacks the scope ${scope}.`;
   return (
     <button
       type="button"

@@ -20,7 +20,7 @@ export interface ChartProps {
 }
 
 /** Loaded with the first chart that is drawn: most of the console has none. */
-const loading = (): Promise<typeof uPlot> => import('./plot.ts').then(({ Plot }) => Plot);
+const loading = (): Promise<typeof uPlot> => import('uplot').then(({ default: Plot }) => Plot);
 
 function colourOf(element: Element, name: string): string {
   // A canvas does not resolve light-dark(): the colour of an element does.

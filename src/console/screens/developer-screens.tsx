@@ -1,7 +1,5 @@
-import { search } from '../page/router.ts';
 import { ActionScreen } from './actions/action.tsx';
 import { ActionsScreen } from './actions/actions.tsx';
-import { RunLettersScreen } from './dead-letters/run-letters.tsx';
 import { NotFound } from './not-found.tsx';
 import { SchemaScreen } from './schemas/schema.tsx';
 import { SchemasScreen } from './schemas/schemas.tsx';
@@ -11,9 +9,6 @@ const kinds = ['datapoint', 'message', 'mail'] as const;
 /** The screens of whoever writes actions and schemas, in a file that is loaded when one of them is first opened. */
 export function DeveloperScreens({ parts }: { parts: readonly string[] }) {
   const [fleetId = '', screen, first, second] = parts;
-  const ofAction = search.value.get('action');
-  if (screen === 'dead-letters' && ofAction !== null)
-    return <RunLettersScreen key={ofAction} fleetId={fleetId} name={ofAction} />;
   if (screen === 'actions' && first === undefined) return <ActionsScreen fleetId={fleetId} />;
   if (screen === 'actions' && first !== undefined)
     return <ActionScreen key={first} fleetId={fleetId} name={first} />;

@@ -3,6 +3,7 @@ import type { AuditEntryDocument } from '../../../contract/access/audit.ts';
 import { auditColumns, factsText, requestText } from '../../../contract/columns/access.ts';
 import { ListTable } from '../../lists/table.tsx';
 import { href, search } from '../../page/router.ts';
+import { Fact } from '../../parts/facts.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { exactText } from '../../server/clock.ts';
@@ -78,14 +79,9 @@ function EntryFacts({ entry }: { entry: AuditEntryDocument }) {
       {facts.map(
         ([name, text]) =>
           text !== null && (
-            <>
-              <dt key={name}>
-                <Untrusted text={name} lengthMax={40} />
-              </dt>
-              <dd>
-                <Untrusted text={text} lengthMax={1_000} />
-              </dd>
-            </>
+            <Fact key={name} name={<Untrusted text={name} lengthMax={40} />}>
+              <Untrusted text={text} lengthMax={1_000} />
+            </Fact>
           ),
       )}
     </dl>

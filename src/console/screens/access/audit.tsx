@@ -1,15 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame/frame.tsx';
+import { Screen } from '../../frame/frame.tsx';
+import { addressFilter, FilterSelect, FilterText } from '../../lists/filters.tsx';
 import { byAge, Pages } from '../../lists/pages.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { search } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { call } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
-import { AuditFilters, books } from './audit-filters.tsx';
 import { AuditTable } from './audit-table.tsx';
 
 const path = pathTo('/audit', {});
@@ -45,35 +44,67 @@ export function AuditScreen({ fleetId, tabs }: { fleetId: string; tabs: Componen
   );
   useKeys({ r: list.refresh });
   return (
-    <>
-      <Head
-        title="Access"
-        read={list}
-        beside={tabs}
-        tools={
-          <button type="button" class="button" onClick={list.refresh} title="Read again (r)">
-            Refresh
-          </button>
-        }
+    <Screen
+      title="Access"
+      read={list}
+      beside={tabs}
+      tools={
+        <button type="button" class="button" onClick={list.refresh} title="Read again (r)">
+          Refresh
+        </button>
+      }
+      commands={[{ command: ['audit', 'list', ...flags], request: { path, query: { ...query, after } } }]}
+    >
+      <AuditFilters fleetId={fleetId} parameters={search.value} />
+      <Loaded resource={list}>
+        {({ items, next }) => (
+          <>
+            {items.length === 0 ? (
+              <p class="empty">
+                {next === null ? 'No entry fits.' : 'No entry fits among the newest; older ones may.'}
+              </p>
+            ) : (
+              <AuditTable fleetId={fleetId} items={items} />
+            )}
+            <Pages next={next} words={byAge} />
+          </>
+        )}
+      </Loaded>
+    </Screen>
+  );
+}
+
+export const books = [
+  ['', 'all books'],
+  ['change', 'changes'],
+  ['traffic', 'mail and claims'],
+  ['refused', 'refused requests'],
+] as const;
+const spans = [
+  ['', 'of all times'],
+  ['1h', 'of the last hour'],
+  ['1d', 'of the last day'],
+  ['7d', 'of the last 7 days'],
+  ['30d', 'of the last 30 days'],
+] as const;
+
+/** Which entries are listed: the address is the state. */
+export function AuditFilters({ fleetId, parameters }: { fleetId: string; parameters: URLSearchParams }) {
+  const of = (name: string) => addressFilter([fleetId, 'access', 'audit'], parameters, name);
+  return (
+    <div class="filters">
+      <FilterSelect
+        label="Fleet"
+        options={[
+          ['', 'the whole server'],
+          [fleetId, `this fleet, ${fleetId}`],
+        ]}
+        {...of('fleet')}
       />
-      <div class="body">
-        <AuditFilters fleetId={fleetId} parameters={search.value} />
-        <Loaded resource={list}>
-          {({ items, next }) => (
-            <>
-              {items.length === 0 ? (
-                <p class="empty">
-                  {next === null ? 'No entry fits.' : 'No entry fits among the newest; older ones may.'}
-                </p>
-              ) : (
-                <AuditTable fleetId={fleetId} items={items} />
-              )}
-              <Pages next={next} words={byAge} />
-            </>
-          )}
-        </Loaded>
-      </div>
-      <Commands command={['audit', 'list', ...flags]} request={{ path, query: { ...query, after } }} />
-    </>
+      <FilterSelect label="Book" options={books} {...of('book')} />
+      <FilterSelect label="Since" options={spans} {...of('since')} />
+      <FilterText label="About: id or name" lengthMax={256} {...of('about')} />
+      <FilterText label="By: id of a token" lengthMax={36} {...of('token')} />
+    </div>
   );
 }

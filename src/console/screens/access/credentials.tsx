@@ -3,13 +3,13 @@ import { useState } from 'preact/hooks';
 import type { ListColumns } from '../../../contract/columns/column.ts';
 import type { Scope } from '../../../core/scope.ts';
 import { Confirm } from '../../forms/confirm.tsx';
-import { Head } from '../../frame/frame.tsx';
+import { Screen } from '../../frame/frame.tsx';
 import { ListTable, type ListTableProps } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
-import { Commands, type CommandsProps } from '../../parts/commands.tsx';
+import type { CommandsProps } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { shownText, Untrusted } from '../../parts/untrusted.tsx';
 import type { Resource } from '../../server/resource.ts';
@@ -56,32 +56,29 @@ export function Credentials<Item extends { name: string }, const C extends ListC
   useKeys({ r: resource.refresh, n: make });
   const asked = revoked && revocationOf(revoked);
   return (
-    <>
-      <Head
-        title="Access"
-        read={resource}
-        beside={tabs}
-        tools={
-          making && (
-            <Act scope={scope} kind="main" onClick={make} title="n">
-              {making.label}
-            </Act>
+    <Screen
+      title="Access"
+      read={resource}
+      beside={tabs}
+      tools={
+        making && (
+          <Act scope={scope} kind="main" onClick={make} title="n">
+            {making.label}
+          </Act>
+        )
+      }
+      commands={[{ command: command, request: { path } }]}
+    >
+      <Loaded resource={resource}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <p class="empty">{empty}</p>
+          ) : (
+            <CredentialTable list={props} items={items} onRevoke={setRevoked} />
           )
         }
-      />
-      <div class="body">
-        <Loaded resource={resource}>
-          {({ items }) =>
-            items.length === 0 ? (
-              <p class="empty">{empty}</p>
-            ) : (
-              <CredentialTable list={props} items={items} onRevoke={setRevoked} />
-            )
-          }
-        </Loaded>
-        {props.children}
-      </div>
-      <Commands command={command} request={{ path }} />
+      </Loaded>
+      {props.children}
       {isMaking && making?.drawer(() => setMaking(false))}
       {asked && (
         <Confirm
@@ -93,7 +90,7 @@ export function Credentials<Item extends { name: string }, const C extends ListC
           {asked.sentence}
         </Confirm>
       )}
-    </>
+    </Screen>
   );
 }
 

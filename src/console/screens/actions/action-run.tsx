@@ -9,6 +9,7 @@ import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { DeviceLink } from '../../parts/device.tsx';
+import { Fact } from '../../parts/facts.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Payload } from '../../parts/payload.tsx';
@@ -79,38 +80,30 @@ function RunFacts({ fleetId, name, run }: { fleetId: string; name: string; run: 
   return (
     <>
       <dl class="facts">
-        <dt>Outcome</dt>
-        <dd>
+        <Fact name="Outcome">
           <span class={`state is-${mark}`}>{outcome}</span>
           {outcome === 'failed' && <span class="hint"> tried again later</span>}
-        </dd>
+        </Fact>
         {outcome === 'dead' && (
-          <>
-            <dt>Kept as</dt>
-            <dd>
-              <a class="link" href={href([fleetId, 'dead-letters'], { action: name })}>
-                a dead letter
-              </a>
-            </dd>
-          </>
+          <Fact name="Kept as">
+            <a class="link" href={href([fleetId, 'dead-letters'], { action: name })}>
+              a dead letter
+            </a>
+          </Fact>
         )}
-        <dt>Attempt</dt>
-        <dd>
+        <Fact name="Attempt">
           {attempt}, with version {version}
-        </dd>
-        <dt>For</dt>
-        <dd>
+        </Fact>
+        <Fact name="For">
           {kind} <Untrusted text={run.name} lengthMax={80} /> of <DeviceLink fleetId={fleetId} id={device} />,
           stored <Moment time={stored_at} />
-        </dd>
-        <dt>Ended</dt>
-        <dd>
+        </Fact>
+        <Fact name="Ended">
           <Moment time={ended_at} />, {fineSpanText(afterMs)} after the record was stored
-        </dd>
-        <dt>Took</dt>
-        <dd>
+        </Fact>
+        <Fact name="Took">
           {Number(run.wall_milliseconds).toFixed(1)} ms, {Number(run.cpu_milliseconds).toFixed(1)} ms of CPU
-        </dd>
+        </Fact>
       </dl>
       {error !== null && (
         <pre class="small bad">

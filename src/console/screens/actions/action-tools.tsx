@@ -1,11 +1,14 @@
 import { useState } from 'preact/hooks';
-import type { ActionDocument } from '../../../contract/action.ts';
+import type { ActionDocument, DeployedActionDocument } from '../../../contract/action.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
+import { Banner } from '../../parts/banner.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { pathOfAction } from './action-path.ts';
+import { runsForText } from './action-text.ts';
 
 export interface ActionToolsProps {
   fleetId: string;
@@ -53,5 +56,28 @@ export function ActionTools({ fleetId, action, onChanged }: ActionToolsProps) {
         </Confirm>
       )}
     </>
+  );
+}
+
+/** The last change made on the screen of an action: a deployment, with the results of its tests, or a rollback. */
+export type Done = ActionDocument & Partial<Pick<DeployedActionDocument, 'tests'>>;
+
+/** Says that a version is deployed or current again, and what makes it run. */
+export function DoneNotice({ fleetId, done }: { fleetId: string; done: Done }) {
+  const { name, version, tests } = done;
+  const passed = tests?.filter((test) => test.passed).length ?? 0;
+  return (
+    <Banner
+      kind="good"
+      tools={
+        <a class="link" href={href([fleetId, 'actions', name], { tab: 'runs' })}>
+          Its runs
+        </a>
+      }
+    >
+      {tests === undefined ? `Rolled back to version ${version}.` : `Version ${version} is deployed.`}
+      {tests !== undefined && tests.length > 0 && ` ${passed} of ${tests.length} tests passed.`}{' '}
+      <Untrusted text={runsForText(done)} lengthMax={500} />
+    </Banner>
   );
 }

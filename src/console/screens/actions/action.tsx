@@ -1,13 +1,13 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { ActionDocument, ActionVersionDocument } from '../../../contract/action.ts';
 import { below } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame/frame.tsx';
+import { Screen } from '../../frame/frame.tsx';
 import { beginDraft, hasDraft } from '../../page/drafts.ts';
 import { go, href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
-import { Commands } from '../../parts/commands.tsx';
+import type { CommandsProps } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { visible } from '../../parts/untrusted.tsx';
 import { type Resource, useDocument } from '../../server/resource.ts';
@@ -16,8 +16,7 @@ import { actionDraftKey, pathOfAction } from './action-path.ts';
 import { ActionRuns, openedRun } from './action-runs.tsx';
 import { ActionState } from './action-state.tsx';
 import { newAction, textOf } from './action-text.ts';
-import { ActionTools } from './action-tools.tsx';
-import { type Done, DoneNotice } from './done-notice.tsx';
+import { ActionTools, type Done, DoneNotice } from './action-tools.tsx';
 import { actionHealth, countText } from './health.ts';
 import { Studio } from './studio/studio.tsx';
 import { ActionVersions } from './versions.tsx';
@@ -47,12 +46,9 @@ export function ActionScreen({ fleetId, name }: { fleetId: string; name: string 
   const { value } = action;
   if (value === undefined) {
     return (
-      <>
-        <Head title={name} />
-        <div class="body">
-          <Loaded resource={action}>{() => null}</Loaded>
-        </div>
-      </>
+      <Screen title={name}>
+        <Loaded resource={action}>{() => null}</Loaded>
+      </Screen>
     );
   }
   return <Deployed fleetId={fleetId} action={value} resource={action} done={done} onDone={onDone} />;
@@ -69,29 +65,25 @@ function Missing({ fleetId, name, onDeployed }: MissingProps) {
   const key = actionDraftKey(fleetId, name);
   const isName = /^[A-Za-z0-9_-]{1,255}$/.test(name);
   return (
-    <>
-      <Head title={name} beside={<span class="tag">not deployed yet</span>} />
-      <div class="body">
-        {hasDraft(key) ? (
-          <Studio fleetId={fleetId} name={name} current={newAction} isNew onDeployed={onDeployed} />
-        ) : (
-          <Banner
-            tools={
-              isName ? (
-                <Act scope="admin" onClick={() => beginDraft(key, newAction)}>
-                  Write it
-                </Act>
-              ) : undefined
-            }
-          >
-            <p>
-              There is no action of this name in the fleet.{' '}
-              <a href={href([fleetId, 'actions'])}>All actions</a>
-            </p>
-          </Banner>
-        )}
-      </div>
-    </>
+    <Screen title={name} beside={<span class="tag">not deployed yet</span>}>
+      {hasDraft(key) ? (
+        <Studio fleetId={fleetId} name={name} current={newAction} isNew onDeployed={onDeployed} />
+      ) : (
+        <Banner
+          tools={
+            isName ? (
+              <Act scope="admin" onClick={() => beginDraft(key, newAction)}>
+                Write it
+              </Act>
+            ) : undefined
+          }
+        >
+          <p>
+            There is no action of this name in the fleet. <a href={href([fleetId, 'actions'])}>All actions</a>
+          </p>
+        </Banner>
+      )}
+    </Screen>
   );
 }
 
@@ -114,90 +106,70 @@ function Deployed({ fleetId, action, resource, done, onDone }: DeployedProps) {
   const current = useMemo(() => last && textOf(last), [last]);
   const { mark, word } = actionHealth(action);
   return (
-    <>
-      <Head
-        title={name}
-        read={resource}
-        beside={
-          <span class="inline">
-            <span class={`state is-${mark}`}>{word}</span>
-            <span class="tag">version {version}</span>
-          </span>
-        }
-        tools={<ActionTools fleetId={fleetId} action={action} onChanged={resource.refresh} />}
-      />
-      <div class="body">
-        {done?.version === version && done.enabled === enabled && (
-          <DoneNotice fleetId={fleetId} done={done} />
-        )}
-        <Trouble fleetId={fleetId} action={action} />
-        <div class="inline">
-          <Choice
-            label="Part of the action"
-            value={tab}
-            options={tabs}
-            onChange={(one) =>
-              go(href([fleetId, 'actions', name], { tab: one === 'code' ? '' : one }), { replace: true })
-            }
-          />
-          <Figures action={action} />
-        </div>
-        {tab === 'code' &&
-          (current === undefined ? (
-            <Loaded resource={shown}>{() => null}</Loaded>
-          ) : (
-            <Studio
-              key={name}
-              fleetId={fleetId}
-              name={name}
-              current={current}
-              rate={action.runs_per_second_max}
-              onDeployed={onDone}
-            />
-          ))}
-        {tab === 'runs' && <ActionRuns fleetId={fleetId} name={name} />}
-        {tab === 'log' && <ActionLog fleetId={fleetId} name={name} />}
-        {tab === 'state' && <ActionState fleetId={fleetId} name={name} />}
-        {tab === 'versions' && <ActionVersions fleetId={fleetId} action={action} onRolledBack={onDone} />}
+    <Screen
+      title={name}
+      read={resource}
+      beside={
+        <span class="inline">
+          <span class={`state is-${mark}`}>{word}</span>
+          <span class="tag">version {version}</span>
+        </span>
+      }
+      commands={tab === 'code' ? [] : [commandsOf(tab, fleetId, name)]}
+      tools={<ActionTools fleetId={fleetId} action={action} onChanged={resource.refresh} />}
+    >
+      {done?.version === version && done.enabled === enabled && <DoneNotice fleetId={fleetId} done={done} />}
+      <Trouble fleetId={fleetId} action={action} />
+      <div class="inline">
+        <Choice
+          label="Part of the action"
+          value={tab}
+          options={tabs}
+          onChange={(one) =>
+            go(href([fleetId, 'actions', name], { tab: one === 'code' ? '' : one }), { replace: true })
+          }
+        />
+        <FiguresLine action={action} />
       </div>
-      {tab !== 'code' && (
-        <Commands command={commandOf(tab, fleetId, name)} request={{ path: pathOfTab(tab, fleetId, name) }} />
-      )}
-    </>
+      {tab === 'code' &&
+        (current === undefined ? (
+          <Loaded resource={shown}>{() => null}</Loaded>
+        ) : (
+          <Studio
+            key={name}
+            fleetId={fleetId}
+            name={name}
+            current={current}
+            rate={action.runs_per_second_max}
+            onDeployed={onDone}
+          />
+        ))}
+      {tab === 'runs' && <ActionRuns fleetId={fleetId} name={name} />}
+      {tab === 'log' && <ActionLog fleetId={fleetId} name={name} />}
+      {tab === 'state' && <ActionState fleetId={fleetId} name={name} />}
+      {tab === 'versions' && <ActionVersions fleetId={fleetId} action={action} onRolledBack={onDone} />}
+    </Screen>
   );
 }
 
-/** The number of the run that is opened, if one is. */
-function runWords(): string[] {
-  const run = openedRun();
-  return run === undefined ? [] : [run];
-}
-
-function commandOf(tab: Tab, fleetId: string, name: string): string[] {
-  const words = {
-    code: ['show', name, '--source'],
-    runs: ['runs', name, ...runWords()],
-    log: ['logs', name, '--follow'],
-    state: ['state', 'list', name],
-    versions: ['show', name],
-  } as const;
-  return ['action', ...words[tab], '--fleet', fleetId];
-}
-
-function pathOfTab(tab: Tab, fleetId: string, name: string) {
+function commandsOf(tab: Tab, fleetId: string, name: string): CommandsProps {
   const path = pathOfAction(fleetId, name);
   const run = openedRun();
-  const paths = {
-    code: path,
-    versions: path,
-    runs: run === undefined ? below(path, '/runs', {}) : below(path, '/runs/{run}', { run }),
-    log: below(path, '/logs', {}),
-    state: below(path, '/state', {}),
+  const ofTab = {
+    code: { words: ['show', name, '--source'], path },
+    runs:
+      run === undefined
+        ? { words: ['runs', name], path: below(path, '/runs', {}) }
+        : { words: ['runs', name, run], path: below(path, '/runs/{run}', { run }) },
+    log: { words: ['logs', name, '--follow'], path: below(path, '/logs', {}) },
+    state: { words: ['state', 'list', name], path: below(path, '/state', {}) },
+    versions: { words: ['show', name], path },
   };
-  return paths[tab];
+  const { words, path: asked } = ofTab[tab];
+  return { command: ['action', ...words, '--fleet', fleetId], request: { path: asked } };
 }
 
-function Figures({ action }: { action: ActionDocument }) {
+function FiguresLine({ action }: { action: ActionDocument }) {
   const { runs_last_minute, in_hand, behind, lost } = action;
   return (
     <span class="hint">

@@ -2,14 +2,14 @@ import { useState } from 'preact/hooks';
 import type { ActionDocument } from '../../../contract/action.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { AskName } from '../../forms/ask-name.tsx';
-import { Head } from '../../frame/frame.tsx';
-import { beginDraft, draftKeys, draftsMax } from '../../page/drafts.ts';
+import { DraftLinks } from '../../forms/draft-links.tsx';
+import { Screen } from '../../frame/frame.tsx';
+import { beginDraft, draftsMax } from '../../page/drafts.ts';
 import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
-import { Banner, Loaded } from '../../parts/banner.tsx';
+import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { useDocument } from '../../server/resource.ts';
 import { actionDraftKey } from './action-path.ts';
 import { ActionTable } from './action-table.tsx';
@@ -28,46 +28,48 @@ export function ActionsScreen({ fleetId }: { fleetId: string }) {
   const items = list.value?.items ?? [];
   const troubled = items.filter((action) => action.enabled && actionHealth(action).mark !== 'active');
   return (
-    <>
-      <Head
-        title="Actions"
-        read={list}
-        tools={
-          <Act scope="admin" kind="main" title="n" onClick={() => setNaming(true)}>
-            New action
-          </Act>
-        }
+    <Screen
+      title="Actions"
+      read={list}
+      tools={
+        <Act scope="admin" kind="main" title="n" onClick={() => setNaming(true)}>
+          New action
+        </Act>
+      }
+      commands={[{ command: ['action', 'list', '--fleet', fleetId], request: { path } }]}
+    >
+      <DraftLinks
+        beginning={actionDraftKey(fleetId, '')}
+        place={[fleetId, 'actions']}
+        names={items.map(({ name }) => name)}
+        state="not deployed"
       />
-      <div class="body">
-        <Drafts fleetId={fleetId} items={items} />
-        <Loaded resource={list}>
-          {() =>
-            items.length === 0 ? (
-              <NoAction onNew={() => setNaming(true)} />
-            ) : (
-              <>
-                <div class="inline">
-                  <Choice
-                    label="Which actions"
-                    value={onlyTroubled ? 'attention' : 'all'}
-                    options={[
-                      ['all', `All ${items.length}`],
-                      ['attention', `Need attention ${troubled.length}`],
-                    ]}
-                    onChange={(show) =>
-                      go(href([fleetId, 'actions'], { show: show === 'all' ? '' : show }), { replace: true })
-                    }
-                  />
-                </div>
-                <ActionTable fleetId={fleetId} items={onlyTroubled ? troubled : items} />
-              </>
-            )
-          }
-        </Loaded>
-      </div>
-      <Commands command={['action', 'list', '--fleet', fleetId]} request={{ path }} />
+      <Loaded resource={list}>
+        {() =>
+          items.length === 0 ? (
+            <NoAction onNew={() => setNaming(true)} />
+          ) : (
+            <>
+              <div class="inline">
+                <Choice
+                  label="Which actions"
+                  value={onlyTroubled ? 'attention' : 'all'}
+                  options={[
+                    ['all', `All ${items.length}`],
+                    ['attention', `Need attention ${troubled.length}`],
+                  ]}
+                  onChange={(show) =>
+                    go(href([fleetId, 'actions'], { show: show === 'all' ? '' : show }), { replace: true })
+                  }
+                />
+              </div>
+              <ActionTable fleetId={fleetId} items={onlyTroubled ? troubled : items} />
+            </>
+          )
+        }
+      </Loaded>
       {isNaming && <NewAction fleetId={fleetId} items={items} onClose={() => setNaming(false)} />}
-    </>
+    </Screen>
   );
 }
 
@@ -88,27 +90,6 @@ function NoAction({ onNew }: { onNew: () => void }) {
         </Act>
       </div>
     </div>
-  );
-}
-
-/** Drafts of actions that the fleet does not have yet: no row leads to them. */
-function Drafts({ fleetId, items }: { fleetId: string; items: readonly ActionDocument[] }) {
-  const beginning = actionDraftKey(fleetId, '');
-  const names = draftKeys(beginning)
-    .map((key) => key.slice(beginning.length))
-    .filter((name) => !name.includes('#') && !items.some((action) => action.name === name));
-  if (names.length === 0) return null;
-  return (
-    <Banner>
-      <span class="inline">
-        Written in this tab and not deployed:
-        {names.map((name) => (
-          <a key={name} class="link" href={href([fleetId, 'actions', name])}>
-            {name}
-          </a>
-        ))}
-      </span>
-    </Banner>
   );
 }
 

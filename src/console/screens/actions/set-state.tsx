@@ -1,10 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { Path } from '../../../contract/routes/path.ts';
-import { Ask } from '../../forms/dialogs.tsx';
-import { ErrorBanner } from '../../parts/banner.tsx';
+import { Confirm } from '../../forms/confirm.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
-import { useSubmit } from '../../server/submit.ts';
 
 export interface SetStateProps {
   path: Path<'/fleets/{fleet_id}/actions/{name}/state/value'>;
@@ -18,40 +16,31 @@ export interface SetStateProps {
 export function SetState({ path, entry, onClose, onDone }: SetStateProps) {
   const [key, setKey] = useState(entry?.key ?? '');
   const [value, setValue] = useState(entry?.value ?? '');
-  const { error, isBusy, submit } = useSubmit();
   const isJson = isJsonValue(value);
-  const set = (event: SubmitEvent): void => {
-    event.preventDefault();
-    if (!isJson) return;
-    void submit(() => call('PUT', path, { query: { key }, body: `{"value":${value}}` })).then((isDone) => {
-      if (!isDone) return;
-      onDone();
-      onClose();
-    });
-  };
   return (
-    <Ask title="Set a key of the state" onClose={onClose}>
-      <form onSubmit={set}>
-        <p class="soft">Runs under way that have read it start over.</p>
-        {entry === undefined ? (
-          <KeyField value={key} onChange={setKey} />
-        ) : (
-          <code>
-            <Untrusted text={key} />
-          </code>
-        )}
-        <ValueField value={value} isJson={isJson} onChange={setValue} />
-        {error && <ErrorBanner error={error} />}
-        <div class="inline">
-          <button type="submit" class="button is-main" aria-disabled={!isJson || isBusy}>
-            Set
-          </button>
-          <button type="button" class="button is-plain" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </form>
-    </Ask>
+    <Confirm
+      title="Set a key of the state"
+      verb="Set"
+      kind="main"
+      isIncomplete={!isJson}
+      work={() => call('PUT', path, { query: { key }, body: `{"value":${value}}` })}
+      onClose={onClose}
+      onDone={onDone}
+      fields={
+        <>
+          {entry === undefined ? (
+            <KeyField value={key} onChange={setKey} />
+          ) : (
+            <code>
+              <Untrusted text={key} />
+            </code>
+          )}
+          <ValueField value={value} isJson={isJson} onChange={setValue} />
+        </>
+      }
+    >
+      <span class="soft">Runs under way that have read it start over.</span>
+    </Confirm>
   );
 }
 

@@ -3,25 +3,22 @@ import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import { targetText } from '../../../contract/columns/mail.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
-import { Head, Section } from '../../frame/frame.tsx';
+import { Screen, Section } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
+import { Fact, type Figure, Figures } from '../../parts/facts.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { spanText } from '../../server/clock.ts';
 import { isBroadcastEnded, useBroadcast } from '../../server/followed-broadcast.ts';
-import type { Resource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
-import { BroadcastMark } from './broadcast-state.tsx';
 import { Outcomes } from './outcomes.tsx';
-import { doneOf, isRunning, usePace } from './progress.ts';
+import { BroadcastMark, doneOf, isRunning, Turns, usePace } from './progress.tsx';
 import { BroadcastRefusalList, type OfBroadcastProps } from './refusals.tsx';
-import { Turns } from './turns.tsx';
 
 /** One broadcast: how far and how fast it is, whom it did not reach and why; pause, resume, cancel. */
 export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; broadcastId: string }) {
@@ -31,86 +28,90 @@ export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; bro
   });
   const broadcast = useBroadcast(path);
   const isFollowed = broadcast.value === undefined || !isBroadcastEnded(broadcast.value);
+  const { value } = broadcast;
   return (
-    <>
-      <BroadcastHead fleetId={fleetId} path={path} resource={broadcast} />
-      <div class="body">
-        <Loaded resource={broadcast}>
-          {(document) => (
-            <>
-              {document.state === 'held' && (
-                <Banner kind="warn">
-                  The server is held: the broadcast goes on once it is released, on the screen Server.
-                </Banner>
-              )}
-              <Pace broadcast={document} readAtMs={broadcast.readAtMs} />
-              <div class="columns">
-                <div>
-                  <Outcomes fleetId={fleetId} path={path} broadcast={document} />
-                </div>
-                <div>
-                  <BroadcastRefusalList fleetId={fleetId} path={path} broadcast={document} />
-                  <BroadcastFacts broadcast={document} />
-                </div>
-              </div>
-            </>
+    <Screen
+      title={value?.name ?? 'Broadcast'}
+      beside={value && <BroadcastMark broadcast={value} />}
+      // A broadcast that has ended does not change: it is not read again.
+      read={value?.ended_at === null ? broadcast : undefined}
+      tools={
+        <>
+          <a class="button is-plain" href={href([fleetId, 'broadcasts'])}>
+            All broadcasts
+          </a>
+          {value && (
+            <BroadcastTools fleetId={fleetId} path={path} broadcast={value} refresh={broadcast.refresh} />
           )}
-        </Loaded>
-      </div>
-      <Commands
-        command={['broadcast', 'show', broadcastId, '--fleet', fleetId, ...(isFollowed ? ['--follow'] : [])]}
-        request={{ path }}
-      />
-    </>
+        </>
+      }
+      commands={[
+        {
+          command: [
+            'broadcast',
+            'show',
+            broadcastId,
+            '--fleet',
+            fleetId,
+            ...(isFollowed ? ['--follow'] : []),
+          ],
+          request: { path },
+        },
+      ]}
+    >
+      <Loaded resource={broadcast}>
+        {(document) => (
+          <>
+            {document.state === 'held' && (
+              <Banner kind="warn">
+                The server is held: the broadcast goes on once it is released, on the screen Server.
+              </Banner>
+            )}
+            <Pace broadcast={document} readAtMs={broadcast.readAtMs} />
+            <div class="columns">
+              <div>
+                <Outcomes fleetId={fleetId} path={path} broadcast={document} />
+              </div>
+              <div>
+                <BroadcastRefusalList fleetId={fleetId} path={path} broadcast={document} />
+                <BroadcastFacts broadcast={document} />
+              </div>
+            </div>
+          </>
+        )}
+      </Loaded>
+    </Screen>
   );
 }
 
-interface BroadcastHeadProps extends Pick<OfBroadcastProps, 'fleetId' | 'path'> {
-  resource: Resource<BroadcastDocument>;
-}
-
-function BroadcastHead({ fleetId, path, resource }: BroadcastHeadProps) {
+/** Pauses, resumes, cancels or deletes a broadcast; what cannot be taken back asks first. */
+function BroadcastTools(props: OfBroadcastProps & { refresh: () => void }) {
+  const { fleetId, path, broadcast, refresh } = props;
   const [asked, setAsked] = useState<'cancel' | 'delete' | undefined>();
   const { error, isBusy, submit } = useSubmit();
-  const { value, refresh } = resource;
   const change = (verb: 'pause' | 'resume'): void =>
     void submit(() => call('POST', below(path, `/${verb}`, {}))).then(refresh);
-  const verb =
-    value === undefined || value.ended_at !== null ? undefined : isRunning(value) ? 'pause' : 'resume';
+  const verb = broadcast.ended_at !== null ? undefined : isRunning(broadcast) ? 'pause' : 'resume';
   useKeys({ r: refresh, p: () => verb !== undefined && change(verb) });
   const busy = isBusy ? 'On its way' : undefined;
   return (
     <>
-      <Head
-        title={value?.name ?? 'Broadcast'}
-        beside={value && <BroadcastMark broadcast={value} />}
-        // A broadcast that has ended does not change: it is not read again.
-        {...(value?.ended_at === null && { read: resource })}
-        tools={
-          <>
-            <a class="button is-plain" href={href([fleetId, 'broadcasts'])}>
-              All broadcasts
-            </a>
-            {verb !== undefined && (
-              <>
-                <Act scope="mail" kind="bad" onClick={() => setAsked('cancel')} unless={busy}>
-                  Cancel
-                </Act>
-                <Act scope="mail" kind="main" onClick={() => change(verb)} unless={busy}>
-                  <Icon name={verb === 'pause' ? 'pause' : 'play'} />
-                  {verb === 'pause' ? 'Pause' : 'Resume'} <kbd>p</kbd>
-                </Act>
-              </>
-            )}
-            {value !== undefined && value.ended_at !== null && (
-              <Act scope="mail" kind="bad" onClick={() => setAsked('delete')}>
-                Delete
-              </Act>
-            )}
-          </>
-        }
-      />
       {error && <ErrorBanner error={error} />}
+      {verb === undefined ? (
+        <Act scope="mail" kind="bad" onClick={() => setAsked('delete')}>
+          Delete
+        </Act>
+      ) : (
+        <>
+          <Act scope="mail" kind="bad" onClick={() => setAsked('cancel')} unless={busy}>
+            Cancel
+          </Act>
+          <Act scope="mail" kind="main" onClick={() => change(verb)} unless={busy}>
+            <Icon name={verb === 'pause' ? 'pause' : 'play'} />
+            {verb === 'pause' ? 'Pause' : 'Resume'} <kbd>p</kbd>
+          </Act>
+        </>
+      )}
       {asked === 'cancel' && (
         <Confirm
           title="Cancel the broadcast"
@@ -144,25 +145,18 @@ function Pace({ broadcast, readAtMs }: { broadcast: BroadcastDocument; readAtMs:
   const rate = tookMs === undefined ? perSecond : (done * 1_000) / Math.max(tookMs, 1);
   const count = (one: number): string =>
     one.toLocaleString('en', { maximumFractionDigits: one < 10 ? 1 : 0 });
-  const figures = [
+  const figures: readonly Figure[] = [
     ['Queued', count(queued)],
-    ['Not queued', count(refused)],
+    ['Not queued', count(refused), refused > 0 ? 'warn' : ''],
     ['Left', devices === null ? '–' : count(devices - done)],
     ['Rate', rate === undefined ? '–' : `${count(rate)}/s`],
     tookMs === undefined
       ? ['Time left', isRunning(broadcast) && secondsLeft !== undefined ? spanText(secondsLeft * 1_000) : '–']
       : ['Took', tookMs < 1_000 ? '< 1 s' : spanText(tookMs)],
-  ] as const;
+  ];
   return (
     <div class="stack">
-      <div class="figures">
-        {figures.map(([name, figure]) => (
-          <div key={name}>
-            <span class="soft">{name}</span>
-            <span class={`figure ${name === 'Not queued' && refused > 0 ? 'warn' : ''}`}>{figure}</span>
-          </div>
-        ))}
-      </div>
+      <Figures figures={figures} />
       <Turns broadcast={broadcast} />
     </div>
   );
@@ -175,40 +169,29 @@ function BroadcastFacts({ broadcast }: { broadcast: BroadcastDocument }) {
   return (
     <Section title="Facts">
       <dl class="facts">
-        <dt>To</dt>
-        <dd>
+        <Fact name="To">
           <Untrusted text={targetText(broadcast)} lengthMax={2_200} />
-        </dd>
-        <dt>Begun</dt>
-        <dd>
+        </Fact>
+        <Fact name="Begun">
           <Moment time={created_at} />
-        </dd>
+        </Fact>
         {ended_at !== null && (
-          <>
-            <dt>Ended</dt>
-            <dd>
-              <Moment time={ended_at} />
-            </dd>
-          </>
+          <Fact name="Ended">
+            <Moment time={ended_at} />
+          </Fact>
         )}
         {deliver_at !== null && (
-          <>
-            <dt>Delivered</dt>
-            <dd>
-              <Moment time={deliver_at} />
-            </dd>
-          </>
+          <Fact name="Delivered">
+            <Moment time={deliver_at} />
+          </Fact>
         )}
-        <dt>Payload</dt>
-        <dd>{payload_bytes.toLocaleString('en')} B</dd>
-        <dt>Time to live</dt>
-        <dd>{ttl_seconds === null ? ofFleet : spanText(ttl_seconds * 1_000)}</dd>
-        <dt>Mails at most</dt>
-        <dd>{mailbox_mails_max?.toLocaleString('en') ?? ofFleet}</dd>
-        <dt>Requeues</dt>
-        <dd>{requeues_max?.toLocaleString('en') ?? ofFleet}</dd>
-        <dt>Id</dt>
-        <dd class="mono small">{broadcast_id}</dd>
+        <Fact name="Payload">{payload_bytes.toLocaleString('en')} B</Fact>
+        <Fact name="Time to live">{ttl_seconds === null ? ofFleet : spanText(ttl_seconds * 1_000)}</Fact>
+        <Fact name="Mails at most">{mailbox_mails_max?.toLocaleString('en') ?? ofFleet}</Fact>
+        <Fact name="Requeues">{requeues_max?.toLocaleString('en') ?? ofFleet}</Fact>
+        <Fact name="Id" class="mono small">
+          {broadcast_id}
+        </Fact>
       </dl>
     </Section>
   );

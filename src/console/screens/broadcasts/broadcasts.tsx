@@ -1,18 +1,16 @@
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import { broadcastColumns } from '../../../contract/columns/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame/frame.tsx';
+import { Screen } from '../../frame/frame.tsx';
 import { byAge, Pages } from '../../lists/pages.tsx';
 import { ListTable } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { useDocument } from '../../server/resource.ts';
 import { sendTo } from '../send/send-to.ts';
-import { BroadcastMark } from './broadcast-state.tsx';
-import { Turns } from './turns.tsx';
+import { BroadcastMark, Turns } from './progress.tsx';
 
 const pageBroadcasts = 100;
 const everySeconds = 3;
@@ -27,41 +25,38 @@ export function BroadcastsScreen({ fleetId }: { fleetId: string }) {
   };
   useKeys({ r: list.refresh, n: send });
   return (
-    <>
-      <Head
-        title="Broadcasts"
-        read={list}
-        tools={
-          <>
-            <a class="button" href={href([fleetId, 'devices'])} title="Select devices, or all that fit">
-              To some devices…
-            </a>
-            <Act scope="mail" kind="main" onClick={send} title="n">
-              To all devices
-            </Act>
-          </>
+    <Screen
+      title="Broadcasts"
+      read={list}
+      tools={
+        <>
+          <a class="button" href={href([fleetId, 'devices'])} title="Select devices, or all that fit">
+            To some devices…
+          </a>
+          <Act scope="mail" kind="main" onClick={send} title="n">
+            To all devices
+          </Act>
+        </>
+      }
+      commands={[{ command: ['broadcast', 'list', '--fleet', fleetId], request: { path, query: { after } } }]}
+    >
+      <Loaded resource={list}>
+        {({ items, next }) =>
+          items.length === 0 ? (
+            <p class="empty">
+              No broadcast{after === undefined ? ' yet' : ' before'}. One mail to many: select devices in
+              their list, or send it to all. Ended ones stay here for 30 days, unless the configuration says
+              otherwise.
+            </p>
+          ) : (
+            <>
+              <BroadcastTable fleetId={fleetId} items={items} />
+              <Pages next={next} words={byAge} />
+            </>
+          )
         }
-      />
-      <div class="body">
-        <Loaded resource={list}>
-          {({ items, next }) =>
-            items.length === 0 ? (
-              <p class="empty">
-                No broadcast{after === undefined ? ' yet' : ' before'}. One mail to many: select devices in
-                their list, or send it to all. Ended ones stay here for 30 days, unless the configuration says
-                otherwise.
-              </p>
-            ) : (
-              <>
-                <BroadcastTable fleetId={fleetId} items={items} />
-                <Pages next={next} words={byAge} />
-              </>
-            )
-          }
-        </Loaded>
-      </div>
-      <Commands command={['broadcast', 'list', '--fleet', fleetId]} request={{ path, query: { after } }} />
-    </>
+      </Loaded>
+    </Screen>
   );
 }
 

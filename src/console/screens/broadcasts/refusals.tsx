@@ -1,6 +1,7 @@
 import type { BroadcastDocument, BroadcastRefusalDocument } from '../../../contract/broadcast.ts';
 import { below, type Path } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame/frame.tsx';
+import { Fact } from '../../parts/facts.tsx';
 import { call } from '../../server/client.ts';
 import { DeviceRows } from './device-rows.tsx';
 
@@ -30,10 +31,13 @@ export function BroadcastRefusalList({ fleetId, path, broadcast }: OfBroadcastPr
         <>
           <dl class="facts is-counts">
             {counts.map(([reason, count]) => (
-              <>
-                <dt key={reason}>{sentences[reason as BroadcastRefusalDocument['reason']]}</dt>
-                <dd class="strong">{count.toLocaleString('en')}</dd>
-              </>
+              <Fact
+                key={reason}
+                name={sentences[reason as BroadcastRefusalDocument['reason']]}
+                class="strong"
+              >
+                {count.toLocaleString('en')}
+              </Fact>
             ))}
           </dl>
           <RefusedDevices fleetId={fleetId} path={path} broadcast={broadcast} />

@@ -1,18 +1,16 @@
 import { consumerShardColumns } from '../../../contract/columns/reader.ts';
 import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head, Section } from '../../frame/frame.tsx';
+import { Screen, Section } from '../../frame/frame.tsx';
 import { ListTable } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
+import { Fact } from '../../parts/facts.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { useDocument } from '../../server/resource.ts';
-import { Behind, LostPositions } from './lag.tsx';
-import { PauseReader } from './pause-reader.tsx';
-import { ReaderState } from './reader-state.tsx';
+import { Behind, LostPositions, PauseReader, ReaderState } from './reader.tsx';
 
 /** One consumer: its place in the log of each shard, and who has a batch of it. */
 export function ConsumerScreen({ fleetId, name }: { fleetId: string; name: string }) {
@@ -20,56 +18,49 @@ export function ConsumerScreen({ fleetId, name }: { fleetId: string; name: strin
   const consumer = useDocument(path, 3);
   useKeys({ r: consumer.refresh });
   return (
-    <>
-      <Head
-        title={<Untrusted text={name} lengthMax={80} />}
-        beside={
-          <>
-            <span class="soft">consumer</span>
-            {consumer.value && <ReaderState state={consumer.value.enabled ? 'enabled' : 'paused'} />}
-          </>
-        }
-        read={consumer}
-        tools={
-          <>
-            <a class="button is-plain" href={href([fleetId, 'consumers'])}>
-              All consumers
-            </a>
-            {consumer.value && <PauseReader path={path} reader={consumer.value} onDone={consumer.refresh} />}
-          </>
-        }
-      />
-      <div class="body">
-        <Loaded resource={consumer}>
-          {(document) => (
-            <div class="columns">
-              <div>
-                <Cursors consumer={document} />
-              </div>
-              <div>
-                <Section title="Facts">
-                  <dl class="facts">
-                    <dt>Kinds</dt>
-                    <dd>{document.kinds.join(', ') || 'all'}</dd>
-                    <dt>Schemas</dt>
-                    <dd>
-                      <Untrusted text={document.schemas.join(', ') || 'all'} lengthMax={2_000} />
-                    </dd>
-                    <dt>Lease</dt>
-                    <dd>{document.lease_seconds} s</dd>
-                    <dt>Created</dt>
-                    <dd>
-                      <Moment time={document.created_at} />
-                    </dd>
-                  </dl>
-                </Section>
-              </div>
+    <Screen
+      title={<Untrusted text={name} lengthMax={80} />}
+      beside={
+        <>
+          <span class="soft">consumer</span>
+          {consumer.value && <ReaderState state={consumer.value.enabled ? 'enabled' : 'paused'} />}
+        </>
+      }
+      read={consumer}
+      tools={
+        <>
+          <a class="button is-plain" href={href([fleetId, 'consumers'])}>
+            All consumers
+          </a>
+          {consumer.value && <PauseReader path={path} reader={consumer.value} onDone={consumer.refresh} />}
+        </>
+      }
+      commands={[{ command: ['consumer', 'show', name, '--fleet', fleetId], request: { path } }]}
+    >
+      <Loaded resource={consumer}>
+        {(document) => (
+          <div class="columns">
+            <div>
+              <Cursors consumer={document} />
             </div>
-          )}
-        </Loaded>
-      </div>
-      <Commands command={['consumer', 'show', name, '--fleet', fleetId]} request={{ path }} />
-    </>
+            <div>
+              <Section title="Facts">
+                <dl class="facts">
+                  <Fact name="Kinds">{document.kinds.join(', ') || 'all'}</Fact>
+                  <Fact name="Schemas">
+                    <Untrusted text={document.schemas.join(', ') || 'all'} lengthMax={2_000} />
+                  </Fact>
+                  <Fact name="Lease">{document.lease_seconds} s</Fact>
+                  <Fact name="Created">
+                    <Moment time={document.created_at} />
+                  </Fact>
+                </dl>
+              </Section>
+            </div>
+          </div>
+        )}
+      </Loaded>
+    </Screen>
   );
 }
 

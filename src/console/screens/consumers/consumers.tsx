@@ -3,19 +3,16 @@ import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import { anyDestination, destinationText } from '../../../contract/destination-text.ts';
 import type { ForwarderDocument } from '../../../contract/forwarder.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head, Section } from '../../frame/frame.tsx';
+import { Screen, Section } from '../../frame/frame.tsx';
 import { ListTable } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { useDocument } from '../../server/resource.ts';
-import { Behind, LostPositions } from './lag.tsx';
-import { PauseReader } from './pause-reader.tsx';
-import { ReaderState } from './reader-state.tsx';
+import { Behind, LostPositions, PauseReader, ReaderState } from './reader.tsx';
 
 const everySeconds = 3;
 
@@ -27,41 +24,43 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
   const consumers = useDocument(consumersPath, everySeconds);
   useKeys({ r: forwarders.refresh });
   return (
-    <>
-      <Head title="Consumers and forwarders" read={forwarders} />
-      <div class="body">
-        <Section title="Forwarders" note={<span class="read">push records to {anyDestination}</span>}>
-          <Loaded resource={forwarders}>
-            {({ items }) =>
-              items.length === 0 ? (
-                <NoReader
-                  command={`fleetpost forwarder put NAME --fleet ${fleetId} --webhook URL`}
-                  what="forwarder"
-                />
-              ) : (
-                <ForwarderTable fleetId={fleetId} items={items} onChanged={forwarders.refresh} />
-              )
-            }
-          </Loaded>
-        </Section>
-        <Section
-          title="Consumers"
-          note={<span class="read">programs that fetch records, and acknowledge</span>}
-        >
-          <Loaded resource={consumers}>
-            {({ items }) =>
-              items.length === 0 ? (
-                <NoReader command={`fleetpost consumer create NAME --fleet ${fleetId}`} what="consumer" />
-              ) : (
-                <ConsumerTable fleetId={fleetId} items={items} onChanged={consumers.refresh} />
-              )
-            }
-          </Loaded>
-        </Section>
-      </div>
-      <Commands command={['forwarder', 'list', '--fleet', fleetId]} request={{ path: forwardersPath }} />
-      <Commands command={['consumer', 'list', '--fleet', fleetId]} request={{ path: consumersPath }} />
-    </>
+    <Screen
+      title="Consumers and forwarders"
+      read={forwarders}
+      commands={[
+        { command: ['forwarder', 'list', '--fleet', fleetId], request: { path: forwardersPath } },
+        { command: ['consumer', 'list', '--fleet', fleetId], request: { path: consumersPath } },
+      ]}
+    >
+      <Section title="Forwarders" note={<span class="read">push records to {anyDestination}</span>}>
+        <Loaded resource={forwarders}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <NoReader
+                command={`fleetpost forwarder put NAME --fleet ${fleetId} --webhook URL`}
+                what="forwarder"
+              />
+            ) : (
+              <ForwarderTable fleetId={fleetId} items={items} onChanged={forwarders.refresh} />
+            )
+          }
+        </Loaded>
+      </Section>
+      <Section
+        title="Consumers"
+        note={<span class="read">programs that fetch records, and acknowledge</span>}
+      >
+        <Loaded resource={consumers}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <NoReader command={`fleetpost consumer create NAME --fleet ${fleetId}`} what="consumer" />
+            ) : (
+              <ConsumerTable fleetId={fleetId} items={items} onChanged={consumers.refresh} />
+            )
+          }
+        </Loaded>
+      </Section>
+    </Screen>
   );
 }
 

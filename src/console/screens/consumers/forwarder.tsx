@@ -2,19 +2,18 @@ import { useState } from 'preact/hooks';
 import { destinationText, destinationTitle } from '../../../contract/destination-text.ts';
 import type { ForwarderDocument, ForwarderTrialDocument } from '../../../contract/forwarder.ts';
 import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
-import { Head, Section } from '../../frame/frame.tsx';
+import { Screen, Section } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
+import { Fact, Figures } from '../../parts/facts.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
-import { type Resource, useDocument } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
-import { PauseReader } from './pause-reader.tsx';
-import { ReaderState } from './reader-state.tsx';
+import { PauseReader, ReaderState } from './reader.tsx';
 import { RefusedRecords } from './refused-records.tsx';
 
 /** One forwarder: where it stands, why it fails, what its destination refused. */
@@ -22,72 +21,55 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
   const path = pathTo('/fleets/{fleet_id}/forwarders/{name}', { fleet_id: fleetId, name });
   const forwarder = useDocument(path, 2);
   useKeys({ r: forwarder.refresh });
+  const { value, refresh } = forwarder;
   return (
-    <>
-      <ForwarderHead fleetId={fleetId} name={name} path={path} resource={forwarder} />
-      <div class="body">
-        <Loaded resource={forwarder}>
-          {(document) => (
-            <>
-              <LastError forwarder={document} />
-              <ForwarderFigures forwarder={document} />
-              <div class="columns">
-                <div>
-                  <RefusedRecords
-                    fleetId={fleetId}
-                    path={path}
-                    count={document.dead_letters}
-                    onChanged={forwarder.refresh}
-                  />
-                </div>
-                <div>
-                  <ForwarderFacts forwarder={document} />
-                </div>
+    <Screen
+      title={<Untrusted text={name} lengthMax={80} />}
+      beside={value && <ReaderState state={value.state} />}
+      read={forwarder}
+      tools={
+        <>
+          <a class="button is-plain" href={href([fleetId, 'consumers'])}>
+            All forwarders
+          </a>
+          <TestForwarder path={path} />
+          {value && <PauseReader path={path} reader={value} onDone={refresh} />}
+        </>
+      }
+      commands={[{ command: ['forwarder', 'show', name, '--fleet', fleetId], request: { path } }]}
+    >
+      <Loaded resource={forwarder}>
+        {(document) => (
+          <>
+            <LastError forwarder={document} />
+            <ForwarderFigures forwarder={document} />
+            <div class="columns">
+              <div>
+                <RefusedRecords
+                  fleetId={fleetId}
+                  path={path}
+                  count={document.dead_letters}
+                  onChanged={forwarder.refresh}
+                />
               </div>
-            </>
-          )}
-        </Loaded>
-      </div>
-      <Commands command={['forwarder', 'show', name, '--fleet', fleetId]} request={{ path }} />
-    </>
+              <div>
+                <ForwarderFacts forwarder={document} />
+              </div>
+            </div>
+          </>
+        )}
+      </Loaded>
+    </Screen>
   );
 }
 
-interface ForwarderHeadProps {
-  fleetId: string;
-  name: string;
-  path: Path<'/fleets/{fleet_id}/forwarders/{name}'>;
-  resource: Resource<ForwarderDocument>;
-}
-
-function ForwarderHead({ fleetId, name, path, resource }: ForwarderHeadProps) {
+/** Sends one test event, and shows what came of it. */
+function TestForwarder({ path }: { path: Path<'/fleets/{fleet_id}/forwarders/{name}'> }) {
   const [trial, setTrial] = useState<ForwarderTrialDocument | undefined>();
   const { error, isBusy, submit } = useSubmit();
-  const { value, refresh } = resource;
   const test = (): void => void submit(async () => setTrial(await call('POST', below(path, '/test', {}))));
   return (
     <>
-      <Head
-        title={<Untrusted text={name} lengthMax={80} />}
-        beside={value && <ReaderState state={value.state} />}
-        read={resource}
-        tools={
-          <>
-            <a class="button is-plain" href={href([fleetId, 'consumers'])}>
-              All forwarders
-            </a>
-            <Act
-              scope="admin"
-              onClick={test}
-              title="Sends one test event to the destination"
-              unless={isBusy ? 'On its way' : undefined}
-            >
-              Test
-            </Act>
-            {value && <PauseReader path={path} reader={value} onDone={refresh} />}
-          </>
-        }
-      />
       {error && <ErrorBanner error={error} />}
       {trial && (
         <Banner kind={trial.result === 'delivered' ? 'good' : 'warn'}>
@@ -100,6 +82,14 @@ function ForwarderHead({ fleetId, name, path, resource }: ForwarderHeadProps) {
           .
         </Banner>
       )}
+      <Act
+        scope="admin"
+        onClick={test}
+        title="Sends one test event to the destination"
+        unless={isBusy ? 'On its way' : undefined}
+      >
+        Test
+      </Act>
     </>
   );
 }
@@ -122,23 +112,17 @@ function LastError({ forwarder: { last_error, state } }: { forwarder: ForwarderD
 
 function ForwarderFigures({ forwarder }: { forwarder: ForwarderDocument }) {
   const { behind, lost, dead_letters, delivered, failed } = forwarder;
-  const figures = [
-    ['Behind', behind, 'positions of the logs', behind > 10_000 ? 'warn' : ''],
-    ['Lost', lost, 'removed by retention', lost > 0 ? 'bad' : ''],
-    ['Dead letters', dead_letters, 'refused records', dead_letters > 0 ? 'bad' : ''],
-    ['Delivered', delivered, 'since the start', ''],
-    ['Failed', failed, 'since the start, retried', ''],
-  ] as const;
+  const count = (one: number): string => one.toLocaleString('en');
   return (
-    <div class="figures">
-      {figures.map(([name, figure, note, tone]) => (
-        <div key={name}>
-          <span class="soft">{name}</span>
-          <span class={`figure ${tone}`}>{figure.toLocaleString('en')}</span>
-          <span class="small faint">{note}</span>
-        </div>
-      ))}
-    </div>
+    <Figures
+      figures={[
+        ['Behind', count(behind), behind > 10_000 ? 'warn' : '', 'positions of the logs'],
+        ['Lost', count(lost), lost > 0 ? 'bad' : '', 'removed by retention'],
+        ['Dead letters', count(dead_letters), dead_letters > 0 ? 'bad' : '', 'refused records'],
+        ['Delivered', count(delivered), '', 'since the start'],
+        ['Failed', count(failed), '', 'since the start, retried'],
+      ]}
+    />
   );
 }
 
@@ -161,28 +145,22 @@ function ForwarderFacts({ forwarder }: { forwarder: ForwarderDocument }) {
     <Section title="Facts">
       <dl class="facts">
         {facts.map(([name, text]) => (
-          <>
-            <dt key={name}>{name}</dt>
-            <dd>
-              <Untrusted text={text} lengthMax={2_000} />
-            </dd>
-          </>
+          <Fact key={name} name={name}>
+            <Untrusted text={text} lengthMax={2_000} />
+          </Fact>
         ))}
-        <dt>Delivered</dt>
-        <dd>{last_delivered_at === null ? 'nothing yet' : <Moment time={last_delivered_at} />}</dd>
+        <Fact name="Delivered">
+          {last_delivered_at === null ? 'nothing yet' : <Moment time={last_delivered_at} />}
+        </Fact>
         {last_error !== null && last_error.recovered_at !== null && (
-          <>
-            <dt>Last error</dt>
-            <dd>
-              <Untrusted text={last_error.msg} lengthMax={500} />, <Moment time={last_error.at} />, over{' '}
-              <Moment time={last_error.recovered_at} />
-            </dd>
-          </>
+          <Fact name="Last error">
+            <Untrusted text={last_error.msg} lengthMax={500} />, <Moment time={last_error.at} />, over{' '}
+            <Moment time={last_error.recovered_at} />
+          </Fact>
         )}
-        <dt>Created</dt>
-        <dd>
+        <Fact name="Created">
           <Moment time={created_at} />
-        </dd>
+        </Fact>
       </dl>
     </Section>
   );

@@ -1,27 +1,37 @@
-import { useContext, useState } from 'preact/hooks';
+import { useContext } from 'preact/hooks';
+import { deadLetterColumns } from '../../../contract/columns/mail.ts';
 import type { DeadLetterDocument, LetterFilter } from '../../../contract/dead-letter.ts';
-import type { ListDocument } from '../../../contract/document.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { AttentionContext } from '../../frame/attention.ts';
-import { Head } from '../../frame/frame.tsx';
-import { Pages } from '../../lists/pages.tsx';
-import { useRowCursor } from '../../lists/row-cursor.ts';
-import { toggled } from '../../lists/selection.tsx';
-import { useKeys } from '../../page/keys.ts';
-import { search } from '../../page/router.ts';
-import { Act } from '../../parts/act.tsx';
+import { Section } from '../../frame/frame.tsx';
+import { addressFilter, FilterSelect, FilterText } from '../../lists/filters.tsx';
+import { RowButton } from '../../lists/table.tsx';
+import { href, search } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
+import { DeviceLink } from '../../parts/device.tsx';
+import { Fact } from '../../parts/facts.tsx';
+import { Moment } from '../../parts/moment.tsx';
+import { Payload } from '../../parts/payload.tsx';
 import { call } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
-import { LetterFilters } from './letter-filters.tsx';
-import { LetterSide } from './letter-side.tsx';
-import { LetterTable } from './letter-table.tsx';
-import { keyOfLetter, type Letters } from './letters.ts';
-import { SettleDialog } from './settle.tsx';
+import { type Chosen, LetterList, type LetterSideProps, type Verb } from './letter-list.tsx';
+import { settleLetters } from './settle-letters.ts';
 
 const pageLetters = 100;
+const reasons = [
+  ['', 'all reasons'],
+  ['rejected', 'rejected'],
+  ['expired', 'expired'],
+  ['over_requeued', 'requeued too often'],
+  ['mailbox_full', 'mailbox full'],
+] as const;
+const spans = [
+  ['', 'of all times'],
+  ['1h', 'of the last hour'],
+  ['1d', 'of the last day'],
+  ['7d', 'of the last 7 days'],
+] as const;
 
 /** The filter of an address, as the API and the CLI take it. */
 function filterOf(parameters: URLSearchParams): { filter: LetterFilter; flags: string[] } {
@@ -47,126 +57,105 @@ function filterOf(parameters: URLSearchParams): { filter: LetterFilter; flags: s
 
 /** Mail that failed for good: looked at with its payload, replayed or dropped, one or all that fit. */
 export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
-  const text = search.value.toString();
-  const after = search.value.get('after') ?? '';
   const { filter, flags } = filterOf(search.value);
   const path = pathTo('/fleets/{fleet_id}/dead-letters', { fleet_id: fleetId });
+  const after = search.value.get('after') ?? '';
   const query = { ...filter, reason: filter.reason && [filter.reason].flat(), after };
-  const list = useResource(`${path}?${text}`, (signal) =>
+  const list = useResource(`${path}?${search.value}`, (signal) =>
     call('GET', path, { query: { ...query, limit: pageLetters }, signal }),
   );
   const attention = useContext(AttentionContext);
-  const [asked, setAsked] = useState<{ verb: 'replay' | 'drop'; letters: Letters } | undefined>();
-  const isEmpty = list.value?.items.length === 0;
-  const askAll = (verb: 'replay' | 'drop') => () => setAsked({ verb, letters: { filter } });
   return (
-    <>
-      <Head
-        title="Dead letters"
-        read={list}
-        tools={
-          <>
-            <button type="button" class="button" onClick={list.refresh}>
-              Refresh
-            </button>
-            <Act scope="mail" onClick={askAll('drop')} kind="bad" unless={isEmpty ? 'None fits.' : undefined}>
-              Drop all that fit
-            </Act>
-            <Act scope="mail" onClick={askAll('replay')} unless={isEmpty ? 'None fits.' : undefined}>
-              Replay all that fit
-            </Act>
-          </>
-        }
-      />
-      <div class="body">
-        <LetterFilters fleetId={fleetId} parameters={search.value} />
-        <Loaded resource={list}>
-          {(page) => (
-            <Found
-              key={text}
-              fleetId={fleetId}
-              page={page}
-              onAsk={(verb, letters) => setAsked({ verb, letters })}
-            />
-          )}
-        </Loaded>
-      </div>
-      <Commands command={['dead-letter', 'list', '--fleet', fleetId, ...flags]} request={{ path, query }} />
-      {asked && (
-        <SettleDialog
-          fleetId={fleetId}
-          {...asked}
-          onClose={() => setAsked(undefined)}
-          onDone={() => {
-            list.refresh();
-            attention?.refresh();
-          }}
-        />
-      )}
-    </>
+    <LetterList
+      title="Dead letters"
+      commands={[
+        { command: ['dead-letter', 'list', '--fleet', fleetId, ...flags], request: { path, query } },
+      ]}
+      filters={<LetterFilters fleetId={fleetId} />}
+      resource={list}
+      scope="mail"
+      all="all that fit"
+      empty={
+        search.value.size === 0
+          ? 'No dead letter: every mail that ended was acknowledged or withdrawn.'
+          : 'No dead letter fits.'
+      }
+      keyOf={({ device_id, mail_id }) => `${device_id}/${mail_id}`}
+      labelOf={({ name, device_id }) => `${name} of ${device_id}`}
+      table={(cursor, onCursor) => ({
+        columns: deadLetterColumns,
+        cells: {
+          name: ({ name }, at) => (
+            <RowButton isCurrent={at === cursor} onClick={() => onCursor(at)}>
+              {name}
+            </RowButton>
+          ),
+          device_id: ({ device_id }) => <DeviceLink fleetId={fleetId} id={device_id} />,
+          reason: ({ reason }) => <span class="soft">{reason.replaceAll('_', ' ')}</span>,
+        },
+      })}
+      side={(letter, tools) => <LetterSide fleetId={fleetId} letter={letter} tools={tools} />}
+      question={questionOf}
+      settle={(verb, letters, signal, onProgress) =>
+        settleLetters(fleetId, verb, letters ?? filter, signal, onProgress)
+      }
+      onSettled={() => attention?.refresh()}
+    />
   );
 }
 
-interface FoundProps {
-  fleetId: string;
-  page: ListDocument<DeadLetterDocument>;
-  onAsk: (verb: 'replay' | 'drop', letters: Letters) => void;
-}
-
-/** A page of letters, with the one that the keys are at beside it. */
-function Found({ fleetId, page, onAsk }: FoundProps) {
-  const { items, next } = page;
-  const [at, setCursor] = useRowCursor(items.length);
-  const [keys, setKeys] = useState<ReadonlySet<string>>(new Set());
-  const current = items[at];
-  const selected = items.filter((letter) => keys.has(keyOfLetter(letter)));
-  const meant = selected.length > 0 ? selected : current ? [current] : [];
-  const act = (verb: 'replay' | 'drop') => (): void => {
-    if (meant.length > 0) onAsk(verb, { listed: meant });
-  };
-  useKeys({
-    x: () => current && setKeys(toggled({ keys: items.map(keyOfLetter), selected: keys }, at)),
-    r: act('replay'),
-    d: act('drop'),
-  });
-  if (items.length === 0 && next === null) return <NoLetter />;
+/** Which letters are listed: the address is the state. */
+function LetterFilters({ fleetId }: { fleetId: string }) {
+  const of = (name: string) => addressFilter([fleetId, 'dead-letters'], search.value, name);
   return (
-    <div class="split">
-      <div>
-        <LetterTable
-          fleetId={fleetId}
-          items={items}
-          keys={keys}
-          cursor={at}
-          onCursor={setCursor}
-          onKeys={setKeys}
-        />
-        <Pages next={next}>
-          <span class="hint">{items.length} on this page</span>
-        </Pages>
-      </div>
-      <aside aria-label="The letter">
-        {current && (
-          <LetterSide
-            key={keyOfLetter(current)}
-            fleetId={fleetId}
-            letter={current}
-            count={meant.length}
-            onReplay={act('replay')}
-            onDrop={act('drop')}
-          />
-        )}
-      </aside>
+    <div class="filters">
+      <FilterSelect label="Reason" options={reasons} {...of('reason')} />
+      <FilterSelect label="Since" options={spans} {...of('since')} />
+      <FilterText label="Name of the mail" lengthMax={255} {...of('name')} />
+      <FilterText label="Device id" lengthMax={10} {...of('device')} />
     </div>
   );
 }
 
-function NoLetter() {
+function questionOf(verb: Verb, letters: Chosen<DeadLetterDocument>): string {
+  const which =
+    letters === undefined
+      ? 'All letters that fit the filter'
+      : letters.length === 1
+        ? 'One letter'
+        : `${letters.length.toLocaleString('en')} letters`;
+  return verb === 'replay'
+    ? `${which}. Each is queued again as a new mail, at the end of its mailbox.`
+    : `${which}. They are removed for good, with their payloads.`;
+}
+
+/** One letter with its payload. */
+function LetterSide({ fleetId, letter, tools }: LetterSideProps<DeadLetterDocument>) {
+  const { device_id, mail_id, name, fetch_count, requeue_count, queued_at, reason, died_at } = letter;
+  const path = pathTo('/fleets/{fleet_id}/dead-letters/{device_id}/{mail_id}', {
+    fleet_id: fleetId,
+    device_id,
+    mail_id,
+  });
+  const payload = useResource(path, async (signal) => ({
+    document: await call('GET', path, { signal }),
+  }));
   return (
-    <p class="empty">
-      {search.value.size === 0
-        ? 'No dead letter: every mail that ended was acknowledged or withdrawn.'
-        : 'No dead letter fits.'}
-    </p>
+    <Section title={name} tools={tools}>
+      <dl class="facts below">
+        <Fact name="Ended">
+          {reason.replaceAll('_', ' ')}, <Moment time={died_at} />
+        </Fact>
+        <Fact name="Queued">{queued_at === null ? 'never' : <Moment time={queued_at} />}</Fact>
+        <Fact name="Fetched">{fetch_count}×</Fact>
+        <Fact name="Requeued">{requeue_count}×</Fact>
+        <Fact name="Mail">
+          <a class="link mono small" href={href([fleetId, 'devices', device_id, 'mail', mail_id])}>
+            {mail_id}
+          </a>
+        </Fact>
+      </dl>
+      <Loaded resource={payload}>{({ document }) => <Payload value={document} />}</Loaded>
+    </Section>
   );
 }

@@ -1,21 +1,21 @@
 import { useState } from 'preact/hooks';
 import type { DeadRunDocument } from '../../../contract/action-run.ts';
 import { deadRunColumns } from '../../../contract/columns/action.ts';
-import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame/frame.tsx';
-import { Pages } from '../../lists/pages.tsx';
-import { useRowCursor } from '../../lists/row-cursor.ts';
-import { ListTable, RowButton } from '../../lists/table.tsx';
-import { useKeys } from '../../page/keys.ts';
-import { href, search } from '../../page/router.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
+import { Section } from '../../frame/frame.tsx';
+import { RowButton } from '../../lists/table.tsx';
+import { beginDraft, draftsMax } from '../../page/drafts.ts';
+import { go, href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { DeviceLink } from '../../parts/device.tsx';
-import { Untrusted } from '../../parts/untrusted.tsx';
+import { Fact } from '../../parts/facts.tsx';
+import { Moment } from '../../parts/moment.tsx';
+import { indentedJson, Payload } from '../../parts/payload.tsx';
+import { Untrusted, visible } from '../../parts/untrusted.tsx';
+import { call } from '../../server/client.ts';
 import { useDocument } from '../../server/resource.ts';
-import { RunLetterSide } from './run-letter-side.tsx';
-import { type SettledRuns, SettleRunsDialog } from './settle-runs.tsx';
+import { type Chosen, LetterList, type LetterSideProps, type Verb } from './letter-list.tsx';
 
 const pageLetters = 100;
 
@@ -24,91 +24,37 @@ export function RunLettersScreen({ fleetId, name }: { fleetId: string; name: str
   const after = search.value.get('after') ?? '';
   const path = pathTo('/fleets/{fleet_id}/actions/{name}/dead-letters', { fleet_id: fleetId, name });
   const list = useDocument(path, undefined, { after, limit: pageLetters });
-  const [asked, setAsked] = useState<SettledRuns | undefined>();
-  const unless = list.value?.items.length === 0 ? 'There is none.' : undefined;
-  const askAll = (verb: SettledRuns['verb']) => () => setAsked({ verb, run: undefined });
   return (
-    <>
-      <Head
-        title={`Dead letters of ${name}`}
-        read={list}
-        beside={
-          <a class="link small" href={href([fleetId, 'actions', name])}>
-            the action
-          </a>
-        }
-        tools={
-          <>
-            <button type="button" class="button" onClick={list.refresh}>
-              Refresh
-            </button>
-            <Act scope="admin" kind="bad" unless={unless} onClick={askAll('drop')}>
-              Drop all
-            </Act>
-            <Act scope="admin" unless={unless} onClick={askAll('replay')}>
-              Replay all
-            </Act>
-          </>
-        }
-      />
-      <div class="body">
-        <Loaded resource={list}>
-          {({ items, next }) =>
-            items.length === 0 && after === '' ? (
-              <p class="empty">
-                No run of this action has failed for good. Those of mail are under{' '}
-                <a href={href([fleetId, 'dead-letters'])}>Dead letters</a>.
-              </p>
-            ) : (
-              <>
-                <FailedRuns key={after} fleetId={fleetId} name={name} items={items} onAsk={setAsked} />
-                <Pages next={next} />
-              </>
-            )
-          }
-        </Loaded>
-      </div>
-      <Commands
-        command={['action', 'dead-letters', name, '--fleet', fleetId]}
-        request={{ path, query: { after } }}
-      />
-      {asked && (
-        <SettleRunsDialog
-          path={path}
-          asked={asked}
-          onClose={() => setAsked(undefined)}
-          onDone={list.refresh}
-        />
-      )}
-    </>
-  );
-}
-
-interface FailedRunsProps {
-  fleetId: string;
-  name: string;
-  items: readonly DeadRunDocument[];
-  onAsk: (asked: SettledRuns) => void;
-}
-
-/** A page of runs, with the one that the keys are at beside it. */
-function FailedRuns({ fleetId, name, items, onAsk }: FailedRunsProps) {
-  const [at, setCursor] = useRowCursor(items.length);
-  const current = items[at];
-  const act = (verb: SettledRuns['verb']) => () => current && onAsk({ verb, run: current.run });
-  useKeys({ r: act('replay'), d: act('drop') });
-  return (
-    <div class="split">
-      <ListTable
-        columns={deadRunColumns}
-        first="error"
-        items={items}
-        keyOf={({ run }) => run}
-        cursor={at}
-        cells={{
-          error: ({ error }, index) => (
+    <LetterList
+      commands={[
+        {
+          command: ['action', 'dead-letters', name, '--fleet', fleetId],
+          request: { path, query: { after } },
+        },
+      ]}
+      title={`Dead letters of ${name}`}
+      beside={
+        <a class="link small" href={href([fleetId, 'actions', name])}>
+          the action
+        </a>
+      }
+      resource={list}
+      scope="admin"
+      all="all"
+      empty={
+        <>
+          No run of this action has failed for good. Those of mail are under{' '}
+          <a href={href([fleetId, 'dead-letters'])}>Dead letters</a>.
+        </>
+      }
+      keyOf={({ run }) => String(run)}
+      table={(cursor, onCursor) => ({
+        columns: deadRunColumns,
+        first: 'error',
+        cells: {
+          error: ({ error }, at) => (
             <>
-              <RowButton isCurrent={index === at} onClick={() => setCursor(index)}>
+              <RowButton isCurrent={at === cursor} onClick={() => onCursor(at)}>
                 {error.code.replaceAll('_', ' ')}
               </RowButton>{' '}
               <span class="soft small">
@@ -117,20 +63,90 @@ function FailedRuns({ fleetId, name, items, onAsk }: FailedRunsProps) {
             </>
           ),
           device: ({ device }) => <DeviceLink fleetId={fleetId} id={device} />,
-        }}
-      />
-      <aside aria-label="The run">
-        {current && (
-          <RunLetterSide
-            key={current.run}
-            fleetId={fleetId}
-            name={name}
-            letter={current}
-            onReplay={act('replay')}
-            onDrop={act('drop')}
-          />
+        },
+      })}
+      side={(letter, tools) => <RunLetterSide fleetId={fleetId} name={name} letter={letter} tools={tools} />}
+      question={questionOf}
+      settle={async (verb, letters, signal, onProgress) => {
+        const run = letters?.[0]?.run;
+        const chosen = run === undefined ? path : below(path, '/{run}', { run });
+        const answer = await (verb === 'replay'
+          ? call('POST', below(chosen, '/replay', {}), { signal })
+          : call('DELETE', chosen, { signal }));
+        onProgress({ ...answer });
+      }}
+    />
+  );
+}
+
+function questionOf(verb: Verb, letters: Chosen<DeadRunDocument>): string {
+  const [letter] = letters ?? [];
+  const which = letter === undefined ? 'All of this action' : `Run ${letter.run}`;
+  return verb === 'replay'
+    ? `${which}. Each has all its attempts again, with the version that is deployed now.`
+    : `${which}. They are removed for good, with their records.`;
+}
+
+/** One failed run with the record it was for; it can be tried again where the action is written. */
+function RunLetterSide(props: LetterSideProps<DeadRunDocument> & { name: string }) {
+  const { fleetId, name, letter, tools } = props;
+  const { run, device, kind, name: schema, stored_at, failed_at, attempts, error, refused } = letter;
+  const [wrong, setWrong] = useState(false);
+  const shown = useDocument(
+    pathTo('/fleets/{fleet_id}/actions/{name}/dead-letters/{run}', { fleet_id: fleetId, name, run }),
+  );
+  const write = (payload: unknown): void => {
+    const record = { device, on: `${kind}:${schema}`, payload: indentedJson(payload) };
+    if (beginDraft(`${fleetId}/action/${name}#record`, record)) go(href([fleetId, 'actions', name]));
+    else setWrong(true);
+  };
+  return (
+    <Section title={`Run ${run}`} tools={tools}>
+      <dl class="facts below">
+        <Fact name="Failed">
+          <Moment time={failed_at} />, after {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
+        </Fact>
+        <Fact name="Last one">
+          <a class="link" href={href([fleetId, 'actions', name], { tab: 'runs', run: String(run) })}>
+            run {run}
+          </a>
+        </Fact>
+        <Fact name="Record">
+          {kind} {schema} of <DeviceLink fleetId={fleetId} id={device} />, <Moment time={stored_at} />
+        </Fact>
+        {refused.length > 0 && (
+          <Fact name="Refused mail">
+            <RefusedMails refused={refused} />
+          </Fact>
         )}
-      </aside>
-    </div>
+      </dl>
+      <pre class="small bad">
+        {error.code}: {visible(error.msg, '\n')}
+      </pre>
+      <Loaded resource={shown}>
+        {({ payload }) => (
+          <div class="stack">
+            <Payload value={payload} />
+            <div>
+              <Act onClick={() => write(payload)}>Try it where the action is written</Act>
+            </div>
+            {wrong && <p class="wrong">{draftsMax} drafts are kept in this tab: discard one first.</p>}
+          </div>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+function RefusedMails({ refused }: Pick<DeadRunDocument, 'refused'>) {
+  return (
+    <>
+      {refused.slice(0, 20).map((mail) => (
+        <div key={mail.device + mail.name}>
+          {mail.name} to <code>{mail.device}</code>: {mail.reason.replaceAll('_', ' ')}
+        </div>
+      ))}
+      {refused.length > 20 && `and ${refused.length - 20} further ones`}
+    </>
   );
 }

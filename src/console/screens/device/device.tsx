@@ -1,16 +1,15 @@
 import { useState } from 'preact/hooks';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame/frame.tsx';
+import { Screen } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
-import { type Resource, useDocument } from '../../server/resource.ts';
+import { useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { sendTo } from '../send/send-to.ts';
 import { DeviceProgram } from './device-program.tsx';
@@ -33,93 +32,85 @@ export interface DeviceProps {
 export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
   const path = pathTo('/fleets/{fleet_id}/devices/{device_id}', { fleet_id: fleetId, device_id: deviceId });
   const device = useDocument(path, everySeconds);
+  const { value } = device;
   return (
-    <>
-      <DeviceHead fleetId={fleetId} deviceId={deviceId} resource={device} />
-      <div class="body">
-        <Loaded resource={device}>
-          {(document) => (
-            <>
-              <Diagnosis fleetId={fleetId} deviceId={deviceId} everySeconds={everySeconds} />
-              <div class="columns">
-                <div>
-                  <Mailbox fleetId={fleetId} device={document} everySeconds={everySeconds} />
-                  <Timeline fleetId={fleetId} deviceId={deviceId} />
-                </div>
-                <div>
-                  <Facts fleetId={fleetId} device={document} />
-                  <LastRefusals fleetId={fleetId} deviceId={deviceId} />
-                  <DeviceProgram fleetId={fleetId} deviceId={deviceId} />
-                </div>
+    <Screen
+      title={
+        value !== undefined && value.name !== '' ? (
+          <span class="cut">
+            <Untrusted text={value.name} lengthMax={80} />
+          </span>
+        ) : (
+          'Device'
+        )
+      }
+      beside={
+        <span class="inline id">
+          <code class="soft">{deviceId}</code>
+          <CopyButton text={deviceId} label="Copy the id" />
+        </span>
+      }
+      read={device}
+      tools={value && <DeviceTools fleetId={fleetId} device={value} refresh={device.refresh} />}
+      commands={[{ command: ['device', 'show', deviceId, '--fleet', fleetId], request: { path } }]}
+    >
+      <Loaded resource={device}>
+        {(document) => (
+          <>
+            <Diagnosis fleetId={fleetId} deviceId={deviceId} everySeconds={everySeconds} />
+            <div class="columns">
+              <div>
+                <Mailbox fleetId={fleetId} device={document} everySeconds={everySeconds} />
+                <Timeline fleetId={fleetId} deviceId={deviceId} />
               </div>
-            </>
-          )}
-        </Loaded>
-      </div>
-      <Commands command={['device', 'show', deviceId, '--fleet', fleetId]} request={{ path }} />
-    </>
+              <div>
+                <Facts fleetId={fleetId} device={document} />
+                <LastRefusals fleetId={fleetId} deviceId={deviceId} />
+                <DeviceProgram fleetId={fleetId} deviceId={deviceId} />
+              </div>
+            </div>
+          </>
+        )}
+      </Loaded>
+    </Screen>
   );
 }
 
-interface DeviceHeadProps extends DeviceProps {
-  resource: Resource<ShownDeviceDocument>;
+interface DeviceToolsProps {
+  fleetId: string;
+  device: ShownDeviceDocument;
+  refresh: () => void;
 }
 
-/** Its name, and what can be done with it. */
-function DeviceHead({ fleetId, deviceId, resource }: DeviceHeadProps) {
+/** What can be done with a device. */
+function DeviceTools({ fleetId, device: { device_id: deviceId, enabled }, refresh }: DeviceToolsProps) {
   const [isRotating, setRotating] = useState(false);
   const { error, isBusy, submit } = useSubmit();
-  const { value, refresh } = resource;
   const send = (): void => {
     sendTo.value = { deviceId };
   };
   useKeys({ s: send, r: refresh });
-  const setEnabled = (enabled: boolean): void => {
-    const path = pathTo('/fleets/{fleet_id}/devices/{device_id}', { fleet_id: fleetId, device_id: deviceId });
-    void submit(() => call('PATCH', path, { body: { enabled } })).then(refresh);
-  };
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}', { fleet_id: fleetId, device_id: deviceId });
+  const toggle = (): void =>
+    void submit(() => call('PATCH', path, { body: { enabled: !enabled } })).then(refresh);
   return (
     <>
-      <Head
-        title={
-          value !== undefined && value.name !== '' ? (
-            <span class="cut">
-              <Untrusted text={value.name} lengthMax={80} />
-            </span>
-          ) : (
-            'Device'
-          )
-        }
-        beside={
-          <span class="inline id">
-            <code class="soft">{deviceId}</code>
-            <CopyButton text={deviceId} label="Copy the id" />
-          </span>
-        }
-        read={resource}
-        tools={
-          value && (
-            <>
-              <Act
-                scope="provision"
-                kind={value.enabled ? 'bad' : 'main'}
-                onClick={() => setEnabled(!value.enabled)}
-                unless={isBusy ? 'On its way' : undefined}
-              >
-                {value.enabled ? 'Disable' : 'Enable'}
-              </Act>
-              <Act scope="provision" onClick={() => setRotating(true)}>
-                New secret
-              </Act>
-              <Act scope="mail" kind="main" onClick={send}>
-                <Icon name="send" />
-                Send mail <kbd>s</kbd>
-              </Act>
-            </>
-          )
-        }
-      />
       {error && <ErrorBanner error={error} />}
+      <Act
+        scope="provision"
+        kind={enabled ? 'bad' : 'main'}
+        onClick={toggle}
+        unless={isBusy ? 'On its way' : undefined}
+      >
+        {enabled ? 'Disable' : 'Enable'}
+      </Act>
+      <Act scope="provision" onClick={() => setRotating(true)}>
+        New secret
+      </Act>
+      <Act scope="mail" kind="main" onClick={send}>
+        <Icon name="send" />
+        Send mail <kbd>s</kbd>
+      </Act>
       {isRotating && <Rotate fleetId={fleetId} deviceId={deviceId} onClose={() => setRotating(false)} />}
     </>
   );

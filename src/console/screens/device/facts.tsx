@@ -1,6 +1,7 @@
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
 import { Section } from '../../frame/frame.tsx';
 import { StateMark } from '../../parts/device.tsx';
+import { Fact } from '../../parts/facts.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { Tags } from '../devices/device-table.tsx';
@@ -12,53 +13,36 @@ export function Facts({ fleetId, device }: { fleetId: string; device: ShownDevic
   return (
     <Section title="Facts">
       <dl class="facts">
-        <dt>State</dt>
-        <dd>
+        <Fact name="State">
           <StateMark device={device} />
-        </dd>
-        <dt>Last seen</dt>
-        <dd>{last_seen === null ? 'never' : <Moment time={last_seen} />}</dd>
-        <dt>From</dt>
-        <dd class="mono">{last_address ?? '–'}</dd>
-        <dt>Tags</dt>
-        <dd>{tags.length === 0 ? '–' : <Tags fleetId={fleetId} tags={tags} isWhole />}</dd>
-        <dt>Created</dt>
-        <dd>
+        </Fact>
+        <Fact name="Last seen">{last_seen === null ? 'never' : <Moment time={last_seen} />}</Fact>
+        <Fact name="From" class="mono">
+          {last_address ?? '–'}
+        </Fact>
+        <Fact name="Tags">{tags.length === 0 ? '–' : <Tags fleetId={fleetId} tags={tags} isWhole />}</Fact>
+        <Fact name="Created">
           <Moment time={created_at} />
-        </dd>
+        </Fact>
         {waiting_since !== null && (
-          <>
-            <dt>Mail waits</dt>
-            <dd>
-              the first began to wait <Moment time={waiting_since} />
-            </dd>
-          </>
+          <Fact name="Mail waits">
+            the first began to wait <Moment time={waiting_since} />
+          </Fact>
         )}
         {next_delivery_at !== null && (
-          <>
-            <dt>Next mail</dt>
-            <dd>
-              <Moment time={next_delivery_at} />
-            </dd>
-          </>
+          <Fact name="Next mail">
+            <Moment time={next_delivery_at} />
+          </Fact>
         )}
         {old_secret_until !== null && (
-          <>
-            <dt>Old secret</dt>
-            <dd>
-              ends <Moment time={old_secret_until} />
-            </dd>
-          </>
+          <Fact name="Old secret">
+            ends <Moment time={old_secret_until} />
+          </Fact>
         )}
         {lockouts.map(({ address, until }) => (
-          <>
-            <dt key={address} class="bad">
-              Locked out
-            </dt>
-            <dd>
-              <Untrusted text={address} />, ends <Moment time={until} />
-            </dd>
-          </>
+          <Fact key={address} name={<span class="bad">Locked out</span>}>
+            <Untrusted text={address} />, ends <Moment time={until} />
+          </Fact>
         ))}
       </dl>
     </Section>

@@ -1,8 +1,7 @@
-import { useRef, useState } from 'preact/hooks';
-import { Ask } from '../../forms/dialogs.tsx';
+import { useState } from 'preact/hooks';
+import { LongWork } from '../../forms/long-work.tsx';
 import { Act } from '../../parts/act.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { CallError } from '../../server/client.ts';
 import { sendTo } from '../send/send-to.ts';
 import { type BulkEdit, type ChangeProgress, changeDevices, type DeviceSelection } from './selection.ts';
 
@@ -112,87 +111,54 @@ function changeOf(what: BulkChangeProps['what'], tag: string): BulkEdit {
 /** Says again what will be changed, changes it, and shows how far it is. */
 function BulkChange({ fleetId, selection, what, sentence, onClose, onDone }: BulkChangeProps) {
   const [tag, setTag] = useState('');
-  const [progress, setProgress] = useState<ChangeProgress | undefined>();
-  const [error, setError] = useState<string | undefined>();
-  const stopping = useRef(new AbortController());
   const needsTag = what === 'add' || what === 'remove';
-  const start = (event: Event): void => {
-    event.preventDefault();
-    setProgress({ changed: 0, unchanged: 0, refused: [], isDone: false });
-    changeDevices(fleetId, selection, changeOf(what, tag), stopping.current.signal, setProgress)
-      .catch((failure: unknown) => {
-        if (!stopping.current.signal.aborted)
-          setError(failure instanceof CallError ? failure.message : String(failure));
-      })
-      .finally(onDone);
-  };
-  const close = (): void => {
-    stopping.current.abort();
-    onClose();
-  };
   return (
-    <Ask title={titles[what]} onClose={close}>
+    <LongWork<ChangeProgress>
+      title={titles[what]}
+      work={(signal, onProgress) =>
+        changeDevices(fleetId, selection, changeOf(what, tag), signal, onProgress)
+      }
+      shown={(progress, isDone) => <Outcome progress={progress} isDone={isDone} />}
+      onClose={onClose}
+      onDone={onDone}
+    >
       <p>
         <Untrusted text={sentence} />.
       </p>
-      {progress === undefined ? (
-        <form onSubmit={start}>
-          {needsTag && (
-            <div class="field">
-              <label for="bulk-tag">Tag</label>
-              <input
-                id="bulk-tag"
-                class="input"
-                required
-                maxLength={64}
-                value={tag}
-                onInput={({ currentTarget }) => setTag(currentTarget.value)}
-              />
-            </div>
-          )}
-          {what === 'disable' && (
-            <p class="soft">Their streams end within a second, and all they send is refused.</p>
-          )}
-          <div class="inline">
-            <button type="submit" class="button is-main">
-              {titles[what]}
-            </button>
-            <button type="button" class="button is-plain" onClick={close}>
-              Cancel
-            </button>
-          </div>
-        </form>
-      ) : (
-        <Outcome progress={progress} error={error} onClose={close} />
+      {needsTag && (
+        <div class="field">
+          <label for="bulk-tag">Tag</label>
+          <input
+            id="bulk-tag"
+            class="input"
+            required
+            maxLength={64}
+            value={tag}
+            onInput={({ currentTarget }) => setTag(currentTarget.value)}
+          />
+        </div>
       )}
-    </Ask>
+      {what === 'disable' && (
+        <p class="soft">Their streams end within a second, and all they send is refused.</p>
+      )}
+    </LongWork>
   );
 }
 
-function Outcome(props: { progress: ChangeProgress; error: string | undefined; onClose: () => void }) {
-  const { progress, error, onClose } = props;
-  const { changed, unchanged, refused, isDone } = progress;
+function Outcome({ progress, isDone }: { progress: ChangeProgress; isDone: boolean }) {
+  const { changed, unchanged, refused } = progress;
   return (
     <>
-      {!isDone && error === undefined && <progress aria-label="Changing" />}
       <p role="status">
         {number(changed)} changed, {number(unchanged)} were so already
         {refused.length > 0 && `, ${refused.length} refused`}
         {isDone ? '.' : ' so far.'}
       </p>
-      {error !== undefined && (
-        <p class="wrong" role="alert">
-          <Untrusted text={error} />
-        </p>
-      )}
       {refused.map(({ device_id, msg }) => (
         <p class="small" key={device_id}>
           <code>{device_id}</code> {msg}
         </p>
       ))}
-      <button type="button" class="button" onClick={onClose}>
-        {isDone || error !== undefined ? 'Close' : 'Stop'}
-      </button>
     </>
   );
 }

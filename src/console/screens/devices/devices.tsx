@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { type Path, pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame/frame.tsx';
+import { Screen } from '../../frame/frame.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { useRowCursor } from '../../lists/row-cursor.ts';
 import { toggled } from '../../lists/selection.tsx';
@@ -10,7 +10,6 @@ import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { type Resource, useResource } from '../../server/resource.ts';
@@ -73,55 +72,48 @@ export function DevicesScreen({ fleetId }: { fleetId: string }) {
   const list = useDevicePage(fleetId, path);
   useKeys({ r: list.refresh, n: () => setAsked('new') });
   return (
-    <>
-      <Head
-        title="Devices"
-        read={list}
-        tools={
-          <>
-            <button type="button" class="button" onClick={list.refresh} title="Read again (r)">
-              Refresh
-            </button>
-            <Act scope="provision" onClick={() => setAsked('import')}>
-              Import
-            </Act>
-            <Export fleetId={fleetId} filter={filter} />
-            <Act scope="provision" kind="main" onClick={() => setAsked('new')} title="n">
-              New device
-            </Act>
-          </>
-        }
-      />
-      <div class="body">
-        <QueryBar fleetId={fleetId} text={text} />
-        {problems.map((problem) => (
-          <Banner kind="warn" key={problem}>
-            <Untrusted text={problem} />
-          </Banner>
-        ))}
-        {problems.length === 0 && (
-          <Loaded resource={list}>
-            {(page) => (
-              <Found
-                key={fleetId + text}
-                fleetId={fleetId}
-                text={text}
-                page={page}
-                onChanged={list.refresh}
-              />
-            )}
-          </Loaded>
-        )}
-      </div>
-      <Commands
-        command={['device', 'list', '--fleet', fleetId, ...flags]}
-        request={{ path, query: { ...filter, after } }}
-      />
+    <Screen
+      title="Devices"
+      read={list}
+      tools={
+        <>
+          <button type="button" class="button" onClick={list.refresh} title="Read again (r)">
+            Refresh
+          </button>
+          <Act scope="provision" onClick={() => setAsked('import')}>
+            Import
+          </Act>
+          <Export fleetId={fleetId} filter={filter} />
+          <Act scope="provision" kind="main" onClick={() => setAsked('new')} title="n">
+            New device
+          </Act>
+        </>
+      }
+      commands={[
+        {
+          command: ['device', 'list', '--fleet', fleetId, ...flags],
+          request: { path, query: { ...filter, after } },
+        },
+      ]}
+    >
+      <QueryBar fleetId={fleetId} text={text} />
+      {problems.map((problem) => (
+        <Banner kind="warn" key={problem}>
+          <Untrusted text={problem} />
+        </Banner>
+      ))}
+      {problems.length === 0 && (
+        <Loaded resource={list}>
+          {(page) => (
+            <Found key={fleetId + text} fleetId={fleetId} text={text} page={page} onChanged={list.refresh} />
+          )}
+        </Loaded>
+      )}
       {asked === 'new' && <NewDeviceDrawer fleetId={fleetId} onClose={() => setAsked(undefined)} />}
       {asked === 'import' && (
         <Import fleetId={fleetId} onClose={() => setAsked(undefined)} onImported={list.refresh} />
       )}
-    </>
+    </Screen>
   );
 }
 

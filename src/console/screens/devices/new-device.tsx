@@ -1,74 +1,46 @@
-import { useState } from 'preact/hooks';
-import type { CreatedDeviceDocument } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Drawer } from '../../forms/dialogs.tsx';
-import { Banner, ErrorBanner } from '../../parts/banner.tsx';
+import { Field, wordsIn } from '../../forms/field.tsx';
+import { MakeDrawer } from '../../forms/make-drawer.tsx';
+import { DeviceSecret } from '../../forms/shown-once.tsx';
+import { Banner } from '../../parts/banner.tsx';
 import { DeviceLink } from '../../parts/device.tsx';
 import { call } from '../../server/client.ts';
-import { useSubmit } from '../../server/submit.ts';
-import { Secret } from './secret.tsx';
 
 /** Makes one device, whose secret is shown this one time. */
 export function NewDeviceDrawer({ fleetId, onClose }: { fleetId: string; onClose: () => void }) {
-  const [made, setMade] = useState<CreatedDeviceDocument | undefined>();
-  const { error, isBusy, submit } = useSubmit();
-  const create = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    const field = (name: string): string => String(form.get(name) ?? '').trim();
-    const tags = field('tags')
-      .split(/\s*,\s*/)
-      .filter(Boolean);
-    const body = {
-      ...(field('id') && { device_id: field('id') }),
-      ...(field('name') && { name: field('name') }),
-      ...(tags.length > 0 && { tags }),
-    };
-    const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId });
-    void submit(async () => setMade(await call('POST', path, { body })));
-  };
+  const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId });
   return (
-    <Drawer title="New device" onClose={onClose}>
-      {made === undefined ? (
-        <form class="drawer-form" onSubmit={create}>
-          <div class="field">
-            <label for="new-name">Name</label>
-            <input id="new-name" name="name" class="input" maxLength={255} />
-          </div>
-          <div class="field">
-            <label for="new-tags">Tags</label>
-            <input id="new-tags" name="tags" class="input" aria-describedby="new-tags-hint" />
-            <span id="new-tags-hint" class="hint">
-              Parted by commas
-            </span>
-          </div>
-          <div class="field">
-            <label for="new-id">Id</label>
-            <input
-              id="new-id"
-              name="id"
-              class="input mono"
-              pattern="[A-Za-z0-9]{10}"
-              title="10 letters or digits"
-              aria-describedby="new-id-hint"
-            />
-            <span id="new-id-hint" class="hint">
-              10 letters or digits; empty: the server draws one
-            </span>
-          </div>
-          {error && <ErrorBanner error={error} />}
-          <button type="submit" class="button is-main" disabled={isBusy}>
-            Create
-          </button>
-        </form>
-      ) : (
+    <MakeDrawer
+      title="New device"
+      verb="Create"
+      onClose={onClose}
+      make={(text) => {
+        const body = {
+          device_id: text('id') || undefined,
+          name: text('name') || undefined,
+          tags: wordsIn(text('tags')),
+        };
+        return call('POST', path, { body });
+      }}
+      shown={({ device_id, device_secret }) => (
         <>
           <Banner kind="good">
-            Made <DeviceLink fleetId={fleetId} id={made.device_id} />.
+            Made <DeviceLink fleetId={fleetId} id={device_id} />.
           </Banner>
-          <Secret fleetId={fleetId} deviceId={made.device_id} secret={made.device_secret} />
+          <DeviceSecret fleetId={fleetId} deviceId={device_id} secret={device_secret} />
         </>
       )}
-    </Drawer>
+    >
+      <Field label="Name" name="name" maxLength={255} />
+      <Field label="Tags" name="tags" hint="Parted by commas" />
+      <Field
+        label="Id"
+        name="id"
+        class="mono"
+        pattern="[A-Za-z0-9]{10}"
+        title="10 letters or digits"
+        hint="10 letters or digits; empty: the server draws one"
+      />
+    </MakeDrawer>
   );
 }

@@ -15,7 +15,6 @@ export interface ChangeProgress {
   changed: number;
   unchanged: number;
   refused: ChangedDevicesDocument['refused'];
-  isDone: boolean;
 }
 
 export type BulkEdit = { enabled: boolean } | { add_tags: string[] } | { remove_tags: string[] };
@@ -44,7 +43,8 @@ export async function changeDevices(
   signal: AbortSignal,
   onProgress: (progress: ChangeProgress) => void,
 ): Promise<void> {
-  const progress: ChangeProgress = { changed: 0, unchanged: 0, refused: [], isDone: false };
+  const progress: ChangeProgress = { changed: 0, unchanged: 0, refused: [] };
+  onProgress(progress);
   const path = pathTo('/fleets/{fleet_id}/devices:change', { fleet_id: fleetId });
   for (const select of selectsOf(selection)) {
     for (let after: string | null | undefined; after !== null; ) {
@@ -57,5 +57,4 @@ export async function changeDevices(
       onProgress({ ...progress });
     }
   }
-  onProgress({ ...progress, isDone: true });
 }

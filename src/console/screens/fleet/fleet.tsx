@@ -1,8 +1,7 @@
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame/frame.tsx';
+import { Screen } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { Banner, Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { useDocument } from '../../server/resource.ts';
 import { LimitForm } from './limit-form.tsx';
@@ -13,32 +12,29 @@ export function FleetScreen({ fleetId }: { fleetId: string }) {
   const fleet = useDocument(path);
   useKeys({ r: fleet.refresh });
   return (
-    <>
-      <Head
-        title="Fleet"
-        beside={<code class="soft">{fleetId}</code>}
-        read={fleet}
-        tools={
-          <button type="button" class="button" onClick={fleet.refresh} title="Read again (r)">
-            Refresh
-          </button>
-        }
-      />
-      <div class="body">
-        <Loaded resource={fleet}>
-          {(document) => (
-            <>
-              {document.deleting_since !== null && (
-                <Banner kind="bad">
-                  This fleet is being deleted, since <Moment time={document.deleting_since} />.
-                </Banner>
-              )}
-              <LimitForm key={fleet.readAtMs} fleet={document} onSaved={fleet.refresh} />
-            </>
-          )}
-        </Loaded>
-      </div>
-      <Commands command={['fleet', 'show', fleetId]} request={{ path }} />
-    </>
+    <Screen
+      title="Fleet"
+      beside={<code class="soft">{fleetId}</code>}
+      read={fleet}
+      tools={
+        <button type="button" class="button" onClick={fleet.refresh} title="Read again (r)">
+          Refresh
+        </button>
+      }
+      commands={[{ command: ['fleet', 'show', fleetId], request: { path } }]}
+    >
+      <Loaded resource={fleet}>
+        {(document) => (
+          <>
+            {document.deleting_since !== null && (
+              <Banner kind="bad">
+                This fleet is being deleted, since <Moment time={document.deleting_since} />.
+              </Banner>
+            )}
+            <LimitForm key={fleet.readAtMs} fleet={document} onSaved={fleet.refresh} />
+          </>
+        )}
+      </Loaded>
+    </Screen>
   );
 }

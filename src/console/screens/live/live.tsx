@@ -1,11 +1,10 @@
 import { useMemo, useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame/frame.tsx';
+import { Screen } from '../../frame/frame.tsx';
 import { FilterSelect, FilterText } from '../../lists/filters.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';
 import { Banner } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
 import { parseSpan, serverNow } from '../../server/clock.ts';
@@ -75,47 +74,46 @@ export function LiveScreen({ fleetId }: { fleetId: string }) {
   useKeys({ ' ': () => setPaused(!isPaused), p: () => setPaused(!isPaused) });
   const flags = [kind && ['--kind', kind], schema && ['--schema', schema], device && ['--device', device]];
   return (
-    <>
-      <Head
-        title="Live"
-        beside={<LiveState stream={stream} isPaused={isPaused} />}
-        tools={
-          <button
-            type="button"
-            class="button"
-            aria-pressed={isPaused}
-            title="p"
-            onClick={() => setPaused(!isPaused)}
-          >
-            <Icon name={isPaused ? 'play' : 'pause'} />
-            {isPaused ? 'Follow' : 'Pause'}
-          </button>
-        }
-      />
-      <div class="body">
-        <LiveFilters fleetId={fleetId} filter={filter} />
-        {!isDevice && <Banner kind="warn">A device id is 10 letters or digits.</Banner>}
-        <StreamNotice stream={stream} />
-        {shown.length === 0 && stream.error === undefined && (
-          <p class="empty">
-            {stream.records.length === 0
-              ? 'Records appear here as they are stored.'
-              : `None of the ${stream.records.length} records that were seen fits.`}
-          </p>
-        )}
-        <RecordRows fleetId={fleetId} records={shown} withDevice />
-      </div>
-      <Commands
-        command={[
-          'tail',
-          '--fleet',
-          fleetId,
-          ...flags.filter(Array.isArray).flat(),
-          ...(since ? ['--since', since] : []),
-        ]}
-        request={{ path: pathTo('/fleets/{fleet_id}/records', { fleet_id: fleetId }), query }}
-      />
-    </>
+    <Screen
+      title="Live"
+      beside={<LiveState stream={stream} isPaused={isPaused} />}
+      tools={
+        <button
+          type="button"
+          class="button"
+          aria-pressed={isPaused}
+          title="p"
+          onClick={() => setPaused(!isPaused)}
+        >
+          <Icon name={isPaused ? 'play' : 'pause'} />
+          {isPaused ? 'Follow' : 'Pause'}
+        </button>
+      }
+      commands={[
+        {
+          command: [
+            'tail',
+            '--fleet',
+            fleetId,
+            ...flags.filter(Array.isArray).flat(),
+            ...(since ? ['--since', since] : []),
+          ],
+          request: { path: pathTo('/fleets/{fleet_id}/records', { fleet_id: fleetId }), query },
+        },
+      ]}
+    >
+      <LiveFilters fleetId={fleetId} filter={filter} />
+      {!isDevice && <Banner kind="warn">A device id is 10 letters or digits.</Banner>}
+      <StreamNotice stream={stream} />
+      {shown.length === 0 && stream.error === undefined && (
+        <p class="empty">
+          {stream.records.length === 0
+            ? 'Records appear here as they are stored.'
+            : `None of the ${stream.records.length} records that were seen fits.`}
+        </p>
+      )}
+      <RecordRows fleetId={fleetId} records={shown} withDevice />
+    </Screen>
   );
 }
 

@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks';
 import type { ReceiptDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head, Section } from '../../frame/frame.tsx';
+import { Screen, Section } from '../../frame/frame.tsx';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { DeviceLink } from '../../parts/device.tsx';
+import { Payload } from '../../parts/payload.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
+import { useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { isSettled, MailLife, useReceipt } from './mail-life.tsx';
-import { MailPayload } from './mail-payload.tsx';
 
 export interface MailProps {
   fleetId: string;
@@ -24,52 +24,51 @@ export interface MailProps {
 export function MailScreen({ fleetId, deviceId, mailId }: MailProps) {
   const receipt = useReceipt(fleetId, deviceId, mailId);
   return (
-    <>
-      <Head
-        title={receipt.value ? <Untrusted text={receipt.value.name} lengthMax={80} /> : 'Mail'}
-        beside={
-          <span class="inline id">
-            <DeviceLink fleetId={fleetId} id={deviceId} />
-          </span>
-        }
-        read={receipt}
-        tools={
-          receipt.value && <MailTools fleetId={fleetId} receipt={receipt.value} onDone={receipt.refresh} />
-        }
-      />
-      <div class="body">
-        <Loaded resource={receipt}>
-          {(document) => (
-            <div class="columns">
-              <div>
-                <Section title="Payload">
-                  <div class="below">
-                    <MailPayload fleetId={fleetId} receipt={document} />
-                  </div>
-                </Section>
-              </div>
-              <div>
-                <Section title="Life">
-                  <div class="below">
-                    <MailLife receipt={document} isExact />
-                  </div>
-                </Section>
-                <Section title="Id">
-                  <p class="inline">
-                    <code class="small">{document.mail_id}</code>
-                    <CopyButton text={document.mail_id} label="Copy the id" />
-                  </p>
-                </Section>
-              </div>
+    <Screen
+      title={receipt.value ? <Untrusted text={receipt.value.name} lengthMax={80} /> : 'Mail'}
+      beside={
+        <span class="inline id">
+          <DeviceLink fleetId={fleetId} id={deviceId} />
+        </span>
+      }
+      read={receipt}
+      tools={
+        receipt.value && <MailTools fleetId={fleetId} receipt={receipt.value} onDone={receipt.refresh} />
+      }
+      commands={[
+        {
+          command: ['mail', 'receipt', mailId, '--fleet', fleetId, '--device', deviceId],
+          request: { path: `/fleets/${fleetId}/devices/${deviceId}/mail/${mailId}` },
+        },
+      ]}
+    >
+      <Loaded resource={receipt}>
+        {(document) => (
+          <div class="columns">
+            <div>
+              <Section title="Payload">
+                <div class="below">
+                  <MailPayload fleetId={fleetId} receipt={document} />
+                </div>
+              </Section>
             </div>
-          )}
-        </Loaded>
-      </div>
-      <Commands
-        command={['mail', 'receipt', mailId, '--fleet', fleetId, '--device', deviceId]}
-        request={{ path: `/fleets/${fleetId}/devices/${deviceId}/mail/${mailId}` }}
-      />
-    </>
+            <div>
+              <Section title="Life">
+                <div class="below">
+                  <MailLife receipt={document} isExact />
+                </div>
+              </Section>
+              <Section title="Id">
+                <p class="inline">
+                  <code class="small">{document.mail_id}</code>
+                  <CopyButton text={document.mail_id} label="Copy the id" />
+                </p>
+              </Section>
+            </div>
+          </div>
+        )}
+      </Loaded>
+    </Screen>
   );
 }
 
@@ -117,5 +116,39 @@ function MailTools({ fleetId, receipt, onDone }: MailToolsProps) {
         </Act>
       )}
     </>
+  );
+}
+
+/** Fetches the payload of a mail; undefined: it is nowhere any more. */
+async function findPayload(
+  fleetId: string,
+  { device_id, mail_id, state }: ReceiptDocument,
+  signal: AbortSignal,
+): Promise<{ payload: unknown } | undefined> {
+  if (state === 'acked' || state === 'withdrawn') return undefined;
+  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}/payload', {
+    fleet_id: fleetId,
+    device_id,
+    mail_id,
+  });
+  return { payload: await call('GET', path, { signal }) };
+}
+
+/** The payload of a mail while the server has it. */
+export function MailPayload({ fleetId, receipt }: { fleetId: string; receipt: ReceiptDocument }) {
+  const { mail_id, state } = receipt;
+  const found = useResource(`${mail_id} ${state}`, async (signal) => ({
+    answer: await findPayload(fleetId, receipt, signal),
+  }));
+  return (
+    <Loaded resource={found}>
+      {({ answer }) =>
+        answer === undefined ? (
+          <p class="empty">The payload of a mail goes with its end; only dead letters keep theirs.</p>
+        ) : (
+          <Payload value={answer.payload} />
+        )
+      }
+    </Loaded>
   );
 }

@@ -1,15 +1,15 @@
+import type { FleetCountsDocument } from '../../../contract/fleet.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame/frame.tsx';
+import { Screen } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
+import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useDocument } from '../../server/resource.ts';
 import { QueryBar } from '../devices/query-bar.tsx';
 import { sendTo } from '../send/send-to.ts';
 import { Attention } from './attention.tsx';
-import { Figures } from './figures.tsx';
 import { FirstSteps } from './first-steps.tsx';
 import { Pulse } from './pulse-charts.tsx';
 
@@ -23,31 +23,52 @@ export function NowScreen({ fleetId }: { fleetId: string }) {
   };
   useKeys({ s: send });
   return (
-    <>
-      <Head
-        title="Now"
-        read={counts}
-        tools={
-          <Act scope="mail" kind="main" onClick={send}>
-            <Icon name="send" />
-            Send mail <kbd>s</kbd>
-          </Act>
-        }
-      />
-      <div class="body">
-        <QueryBar fleetId={fleetId} text="" isLarge />
-        <Loaded resource={counts}>{(document) => <Figures fleetId={fleetId} counts={document} />}</Loaded>
-        <div class="columns">
-          <div>
-            {isNew && <FirstSteps fleetId={fleetId} onMade={counts.refresh} />}
-            <Attention fleetId={fleetId} />
-          </div>
-          <div>
-            <Pulse fleetId={fleetId} />
-          </div>
+    <Screen
+      title="Now"
+      read={counts}
+      tools={
+        <Act scope="mail" kind="main" onClick={send}>
+          <Icon name="send" />
+          Send mail <kbd>s</kbd>
+        </Act>
+      }
+      commands={[{ command: ['fleet', 'count', fleetId], request: { path } }]}
+    >
+      <QueryBar fleetId={fleetId} text="" isLarge />
+      <Loaded resource={counts}>{(document) => <FleetFigures fleetId={fleetId} counts={document} />}</Loaded>
+      <div class="columns">
+        <div>
+          {isNew && <FirstSteps fleetId={fleetId} onMade={counts.refresh} />}
+          <Attention fleetId={fleetId} />
+        </div>
+        <div>
+          <Pulse fleetId={fleetId} />
         </div>
       </div>
-      <Commands command={['fleet', 'count', fleetId]} request={{ path }} />
-    </>
+    </Screen>
+  );
+}
+
+/** The devices of a fleet by state: each number a link to its list. */
+export function FleetFigures({ fleetId, counts }: { fleetId: string; counts: FleetCountsDocument }) {
+  const { devices, disabled, connected, active } = counts;
+  // Connected ones count as active too, whether they have called lately or not; the rest is offline.
+  const seen = Math.max(active, connected);
+  const offline = Math.max(devices - seen - disabled, 0);
+  const figures = [
+    ['connected', 'Connected', connected, 'state:connected', 'An event stream is open.'],
+    ['active', 'Active', seen, 'state:active', 'Has called lately, or is connected.'],
+    ['offline', 'Offline', offline, 'state:offline enabled:yes', 'Has not called lately, or never.'],
+    ['disabled', 'Disabled', disabled, 'enabled:no', 'All its requests are refused.'],
+  ] as const;
+  return (
+    <div class="figures">
+      {figures.map(([state, name, count, query, meaning]) => (
+        <a key={state} href={href([fleetId, 'devices'], { q: query })} title={meaning}>
+          <span class={`state is-${state} soft`}>{name}</span>
+          <span class="figure">{count.toLocaleString('en')}</span>
+        </a>
+      ))}
+    </div>
   );
 }

@@ -1,18 +1,14 @@
 import { useEffect, useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { CodeEditor } from '../../editor/code-editor.tsx';
-
 import { AskDiscard } from '../../forms/confirm.tsx';
-import { Head, Section } from '../../frame/frame.tsx';
-
+import { Screen, Section } from '../../frame/frame.tsx';
 import { draftsMax, type KeptDraft, useDraft } from '../../page/drafts.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import type { Resource } from '../../server/resource.ts';
 import { may } from '../../session/session.ts';
 import { Cost } from './cost.tsx';
-import { DeleteSchema } from './delete-schema.tsx';
 import { SchemaDisabled } from './schema-disabled.tsx';
 import {
   noSample,
@@ -23,7 +19,7 @@ import {
   type WrittenSchema,
 } from './schema-text.ts';
 import { type SchemaUses, useSchemaUses } from './schema-uses.ts';
-import { StoreDrawer } from './store.tsx';
+import { DeleteSchema, StoreDrawer } from './store.tsx';
 import { TrySample } from './try-sample.tsx';
 import {
   faultsKey,
@@ -66,37 +62,36 @@ export function SchemaEditor({ current, isNew, onStored, ...schema }: SchemaEdit
     onStored();
   };
   return (
-    <>
-      <Head
-        title={name}
-        beside={<SchemaMarks kind={kind} isNew={isNew} isDraft={draft.isChanged} />}
-        tools={<SchemaTools draft={draft} isNew={isNew} check={check} onAsk={setAsked} />}
-      />
-      <div class="body">
-        {text === storedText && !draft.isChanged && (
-          <Banner kind="good">It is stored, and holds from now on.</Banner>
-        )}
-        {!draft.isKept && (
-          <Banner kind="warn">
-            This is lost when you leave the screen: {draftsMax} drafts are kept already. Store or discard one.
-          </Banner>
-        )}
-        <SchemaDisabled {...schema} />
-        <div class="studio">
-          <Written {...schema} draft={draft} check={check} uses={uses} isReadOnly={isReadOnly} />
-          <aside aria-label="Try a sample">
-            <TrySample {...schema} sample={sample} check={check} isReadOnly={isReadOnly} />
-          </aside>
-        </div>
+    <Screen
+      title={name}
+      beside={<SchemaMarks kind={kind} isNew={isNew} isDraft={draft.isChanged} />}
+      tools={<SchemaTools draft={draft} isNew={isNew} check={check} onAsk={setAsked} />}
+      commands={[
+        {
+          command: ['schema', 'put', kind, name, `${name}.json`, '--fleet', fleetId],
+          request: {
+            method: 'PUT',
+            path: pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id: fleetId, kind, name }),
+            body: `@${name}.json`,
+          },
+        },
+      ]}
+    >
+      {text === storedText && !draft.isChanged && (
+        <Banner kind="good">It is stored, and holds from now on.</Banner>
+      )}
+      {!draft.isKept && (
+        <Banner kind="warn">
+          This is lost when you leave the screen: {draftsMax} drafts are kept already. Store or discard one.
+        </Banner>
+      )}
+      <SchemaDisabled {...schema} />
+      <div class="studio">
+        <Written {...schema} draft={draft} check={check} uses={uses} isReadOnly={isReadOnly} />
+        <aside aria-label="Try a sample">
+          <TrySample {...schema} sample={sample} check={check} isReadOnly={isReadOnly} />
+        </aside>
       </div>
-      <Commands
-        command={['schema', 'put', kind, name, `${name}.json`, '--fleet', fleetId]}
-        request={{
-          method: 'PUT',
-          path: pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id: fleetId, kind, name }),
-          body: `@${name}.json`,
-        }}
-      />
       <Question
         {...schema}
         asked={asked}
@@ -106,7 +101,7 @@ export function SchemaEditor({ current, isNew, onStored, ...schema }: SchemaEdit
         onClose={() => setAsked(undefined)}
         onStored={stored}
       />
-    </>
+    </Screen>
   );
 }
 

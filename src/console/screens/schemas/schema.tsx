@@ -1,5 +1,5 @@
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Head } from '../../frame/frame.tsx';
+import { Screen } from '../../frame/frame.tsx';
 import { beginDraft, hasDraft } from '../../page/drafts.ts';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
@@ -21,35 +21,29 @@ export function SchemaScreen({ fleetId, kind, name }: SchemaName) {
   if (isMissing && !hasDraft(key)) {
     const isName = /^[A-Za-z0-9_-]{1,255}$/.test(name);
     return (
-      <>
-        <Head title={name} beside={<span class="tag">{kind}</span>} />
-        <div class="body">
-          <Banner
-            tools={
-              isName ? (
-                <Act scope="provision" onClick={() => beginDraft(key, newSchema)}>
-                  Write it
-                </Act>
-              ) : undefined
-            }
-          >
-            <p>
-              There is no {kind} schema of this name in the fleet.{' '}
-              <a href={href([fleetId, 'schemas'])}>All schemas</a>
-            </p>
-          </Banner>
-        </div>
-      </>
+      <Screen title={name} beside={<span class="tag">{kind}</span>}>
+        <Banner
+          tools={
+            isName ? (
+              <Act scope="provision" onClick={() => beginDraft(key, newSchema)}>
+                Write it
+              </Act>
+            ) : undefined
+          }
+        >
+          <p>
+            There is no {kind} schema of this name in the fleet.{' '}
+            <a href={href([fleetId, 'schemas'])}>All schemas</a>
+          </p>
+        </Banner>
+      </Screen>
     );
   }
   if (stored.value === undefined && !isMissing) {
     return (
-      <>
-        <Head title={name} beside={<span class="tag">{kind}</span>} />
-        <div class="body">
-          <Loaded resource={stored}>{() => null}</Loaded>
-        </div>
-      </>
+      <Screen title={name} beside={<span class="tag">{kind}</span>}>
+        <Loaded resource={stored}>{() => null}</Loaded>
+      </Screen>
     );
   }
   return (

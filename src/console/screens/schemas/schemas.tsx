@@ -2,15 +2,15 @@ import { useState } from 'preact/hooks';
 import { schemaColumns } from '../../../contract/columns/fleet.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { SchemaDocument } from '../../../contract/schema.ts';
-import { Head } from '../../frame/frame.tsx';
+import { DraftLinks } from '../../forms/draft-links.tsx';
+import { Screen } from '../../frame/frame.tsx';
 import { ListTable } from '../../lists/table.tsx';
-import { beginDraft, draftKeys, draftsMax, hasDraft } from '../../page/drafts.ts';
+import { beginDraft, draftsMax, hasDraft } from '../../page/drafts.ts';
 import { useKeys } from '../../page/keys.ts';
 import { go, href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
-import { Banner, Loaded } from '../../parts/banner.tsx';
+import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { useDocument } from '../../server/resource.ts';
 import { NewSchema } from './new-schema.tsx';
@@ -44,43 +44,45 @@ export function SchemasScreen({ fleetId }: { fleetId: string }) {
   const show = (changed: { kind?: Kind; name?: string }): void =>
     go(href([fleetId, 'schemas'], { kind, name: text, ...changed }), { replace: true });
   return (
-    <>
-      <Head
-        title="Schemas"
-        read={list}
-        tools={
-          <Act scope="provision" kind="main" title="n" onClick={() => setNaming(true)}>
-            New schema
-          </Act>
-        }
+    <Screen
+      title="Schemas"
+      read={list}
+      tools={
+        <Act scope="provision" kind="main" title="n" onClick={() => setNaming(true)}>
+          New schema
+        </Act>
+      }
+      commands={[{ command: ['schema', 'list', '--fleet', fleetId], request: { path } }]}
+    >
+      <DraftLinks
+        beginning={`${fleetId}/schema/`}
+        place={[fleetId, 'schemas']}
+        names={items.map((one) => `${one.kind}/${one.name}`)}
+        state="not stored"
       />
-      <div class="body">
-        <Drafts fleetId={fleetId} items={items} />
-        <Loaded resource={list}>
-          {() =>
-            items.length === 0 ? (
-              <NoSchema onNew={() => setNaming(true)} />
-            ) : (
-              <>
-                <div class="inline">
-                  <Choice label="Kind" value={kind} options={kinds} onChange={(one) => show({ kind: one })} />
-                  <input
-                    class="input is-narrow"
-                    aria-label="Name begins with"
-                    placeholder="Name begins with"
-                    value={text}
-                    maxLength={255}
-                    spellcheck={false}
-                    onInput={({ currentTarget }) => show({ name: currentTarget.value.trim() })}
-                  />
-                </div>
-                <SchemaTable key={kind + text} fleetId={fleetId} items={shown} uses={uses.value} />
-              </>
-            )
-          }
-        </Loaded>
-      </div>
-      <Commands command={['schema', 'list', '--fleet', fleetId]} request={{ path }} />
+      <Loaded resource={list}>
+        {() =>
+          items.length === 0 ? (
+            <NoSchema onNew={() => setNaming(true)} />
+          ) : (
+            <>
+              <div class="inline">
+                <Choice label="Kind" value={kind} options={kinds} onChange={(one) => show({ kind: one })} />
+                <input
+                  class="input is-narrow"
+                  aria-label="Name begins with"
+                  placeholder="Name begins with"
+                  value={text}
+                  maxLength={255}
+                  spellcheck={false}
+                  onInput={({ currentTarget }) => show({ name: currentTarget.value.trim() })}
+                />
+              </div>
+              <SchemaTable key={kind + text} fleetId={fleetId} items={shown} uses={uses.value} />
+            </>
+          )
+        }
+      </Loaded>
       {isNaming && (
         <NewSchema
           onClose={() => setNaming(false)}
@@ -94,7 +96,7 @@ export function SchemasScreen({ fleetId }: { fleetId: string }) {
           }}
         />
       )}
-    </>
+    </Screen>
   );
 }
 
@@ -114,27 +116,6 @@ function NoSchema({ onNew }: { onNew: () => void }) {
         </Act>
       </div>
     </div>
-  );
-}
-
-/** Drafts of schemas that the fleet does not have yet: no row leads to them. */
-function Drafts({ fleetId, items }: { fleetId: string; items: readonly SchemaDocument[] }) {
-  const beginning = `${fleetId}/schema/`;
-  const names = draftKeys(beginning)
-    .map((key) => key.slice(beginning.length))
-    .filter((name) => !name.includes('#') && !items.some((one) => `${one.kind}/${one.name}` === name));
-  if (names.length === 0) return null;
-  return (
-    <Banner>
-      <span class="inline">
-        Written in this tab and not stored:
-        {names.map((name) => (
-          <a key={name} class="link" href={href([fleetId, 'schemas', ...name.split('/')])}>
-            {name.replace('/', ' ')}
-          </a>
-        ))}
-      </span>
-    </Banner>
   );
 }
 

@@ -1,7 +1,9 @@
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Difference } from '../../editor/code-editor.tsx';
+import { Confirm } from '../../forms/confirm.tsx';
 import { Drawer } from '../../forms/dialogs.tsx';
 import { Section } from '../../frame/frame.tsx';
+import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { call } from '../../server/client.ts';
@@ -71,5 +73,38 @@ export function StoreDrawer({ fleetId, kind, name, before, after, uses, onClose,
         />
       </Section>
     </Drawer>
+  );
+}
+
+export interface DeleteSchemaProps {
+  fleetId: string;
+  kind: string;
+  name: string;
+  uses: readonly SchemaUse[];
+  onClose: () => void;
+}
+
+/** Asks before a schema is deleted, with what names it. */
+export function DeleteSchema({ fleetId, kind, name, uses, onClose }: DeleteSchemaProps) {
+  return (
+    <Confirm
+      title={`Delete the ${kind} schema ${name}`}
+      work={() =>
+        call('DELETE', pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id: fleetId, kind, name }))
+      }
+      onClose={onClose}
+      onDone={() => go(href([fleetId, 'schemas']))}
+    >
+      {kind === 'mail'
+        ? 'Mail of this name may hold anything from then on.'
+        : `Each ${kind} of this name is refused from then on. Records that are stored stay.`}
+      {uses.length > 0 && (
+        <span class="warn">
+          {' '}
+          {uses.map(({ what, name: of }) => `${what} ${of}`).join(', ')}{' '}
+          {uses.length === 1 ? 'names' : 'name'} it, and will find nothing.
+        </span>
+      )}
+    </Confirm>
   );
 }

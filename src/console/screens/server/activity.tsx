@@ -8,6 +8,7 @@ import { ListTable } from '../../lists/table.tsx';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner } from '../../parts/banner.tsx';
+import { Figures } from '../../parts/facts.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { type RouteRate, type ServerRates, useServerRates } from './rates.ts';
@@ -21,7 +22,7 @@ export function ServerActivity(props: { fleetId: string; top: TopDocument; onRel
     <>
       {top.reasons.length > 0 && <Banner kind="bad">Not ready: {top.reasons.join(', ')}.</Banner>}
       {top.held && <Held onReleased={onReleased} />}
-      <Figures top={top} rates={rates} />
+      <ServerFigures top={top} rates={rates} />
       <div class="columns is-even">
         <div>
           <Routes routes={rates?.routes ?? []} />
@@ -64,7 +65,7 @@ function Held({ onReleased }: { onReleased: () => void }) {
   );
 }
 
-function Figures({ top, rates }: { top: TopDocument; rates: ServerRates | undefined }) {
+function ServerFigures({ top, rates }: { top: TopDocument; rates: ServerRates | undefined }) {
   const sum = (key: 'devices' | 'mails'): string =>
     top.shards.reduce((total, shard) => total + shard[key], 0).toLocaleString('en');
   const within = (ms: number | undefined): string =>
@@ -78,16 +79,7 @@ function Figures({ top, rates }: { top: TopDocument; rates: ServerRates | undefi
     ['Devices', sum('devices')],
     ['Mails waiting', sum('mails')],
   ] as const;
-  return (
-    <div class="figures is-small">
-      {figures.map(([name, figure]) => (
-        <div key={name}>
-          <span class="soft">{name}</span>
-          <span class="figure">{figure}</span>
-        </div>
-      ))}
-    </div>
-  );
+  return <Figures figures={figures} isSmall />;
 }
 
 const shownRoutes = 12;

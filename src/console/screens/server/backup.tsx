@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { BackupDocument } from '../../../contract/server.ts';
-import { Drawer } from '../../forms/dialogs.tsx';
-import { Field, formTexts } from '../../forms/field.tsx';
+import { Field } from '../../forms/field.tsx';
+import { MakeDrawer } from '../../forms/make-drawer.tsx';
 import { Section } from '../../frame/frame.tsx';
 import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
-import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
+import { Banner, Loaded } from '../../parts/banner.tsx';
 import { bytesText } from '../../parts/bytes.ts';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
@@ -14,7 +14,6 @@ import { Untrusted } from '../../parts/untrusted.tsx';
 import { CallError, call } from '../../server/client.ts';
 import { serverNow, spanText } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
-import { useSubmit } from '../../server/submit.ts';
 import { may } from '../../session/session.ts';
 
 const path = pathTo('/backup', {});
@@ -110,37 +109,33 @@ function BackupProgress({ backup }: { backup: BackupDocument }) {
 
 function NewBackup({ onClose, onStarted }: { onClose: () => void; onStarted: () => void }) {
   const [folder, setFolder] = useState('');
-  const { error, isBusy, submit } = useSubmit();
-  const start = async (event: SubmitEvent): Promise<void> => {
-    const named = formTexts(event)('folder');
-    const body = named === '' ? {} : { folder: named };
-    if (!(await submit(() => call('POST', path, { body })))) return;
-    onStarted();
-    onClose();
-  };
+  const body = folder.trim() === '' ? {} : { folder: folder.trim() };
   return (
-    <Drawer title="Back up" onClose={onClose}>
-      <form class="drawer-form" onSubmit={start}>
-        <Field
-          label="Folder"
-          name="folder"
-          class="mono"
-          pattern="/.*"
-          title="An absolute path"
-          maxLength={4_096}
-          placeholder="/var/backups/fleetpost/2026-01-31"
-          hint="On the server's machine: an absolute path, of a folder that is empty or does not exist. The server writes it as its own user. Empty: under the time in backupFolder."
-          onInput={({ currentTarget }) => setFolder(currentTarget.value)}
-        />
-        {error && <ErrorBanner error={error} />}
-        <button type="submit" class="button is-main" disabled={isBusy}>
-          Start the backup
-        </button>
-      </form>
-      <Commands
-        command={['backup', ...(folder === '' ? [] : [folder])]}
-        request={{ method: 'POST', path, body: folder === '' ? {} : { folder } }}
+    <MakeDrawer
+      title="Back up"
+      verb="Start the backup"
+      onClose={onClose}
+      make={async () => {
+        await call('POST', path, { body });
+        onStarted();
+        onClose();
+      }}
+      shown={() => null}
+      foot={
+        <Commands command={['backup', ...Object.values(body)]} request={{ method: 'POST', path, body }} />
+      }
+    >
+      <Field
+        label="Folder"
+        name="folder"
+        class="mono"
+        pattern="/.*"
+        title="An absolute path"
+        maxLength={4_096}
+        placeholder="/var/backups/fleetpost/2026-01-31"
+        hint="On the server's machine: an absolute path, of a folder that is empty or does not exist. The server writes it as its own user. Empty: under the time in backupFolder."
+        onInput={({ currentTarget }) => setFolder(currentTarget.value)}
       />
-    </Drawer>
+    </MakeDrawer>
   );
 }

@@ -1,5 +1,6 @@
 import type { ServerDocument } from '../../../contract/server.ts';
 import { Section } from '../../frame/frame.tsx';
+import { Fact } from '../../parts/facts.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { followedNow } from '../../server/ticking.ts';
 
@@ -13,23 +14,21 @@ export function Program({ server }: { server: ServerDocument }) {
   return (
     <Section title="Program and certificates">
       <dl class="facts">
-        <dt>Version</dt>
-        <dd>
+        <Fact name="Version">
           {version}, Node {node_version}
-        </dd>
-        <dt>Started</dt>
-        <dd>
+        </Fact>
+        <Fact name="Started">
           <Moment time={started_at} />
-        </dd>
-        <dt>Shards</dt>
-        <dd>{shards}</dd>
+        </Fact>
+        <Fact name="Shards">{shards}</Fact>
         {certificates.map(({ listener, expires_at }) => (
-          <>
-            <dt key={listener}>{listener}</dt>
-            <dd class={Date.parse(expires_at) - nowMs < soonMs ? 'bad strong' : ''}>
-              certificate ends <Moment time={expires_at} />
-            </dd>
-          </>
+          <Fact
+            key={listener}
+            name={listener}
+            class={Date.parse(expires_at) - nowMs < soonMs ? 'bad strong' : ''}
+          >
+            certificate ends <Moment time={expires_at} />
+          </Fact>
         ))}
       </dl>
     </Section>

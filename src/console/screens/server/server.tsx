@@ -1,9 +1,8 @@
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { ServerDocument } from '../../../contract/server.ts';
-import { Head } from '../../frame/frame.tsx';
+import { Screen } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
-import { Commands } from '../../parts/commands.tsx';
 import { useDocument } from '../../server/resource.ts';
 import { ServerActivity } from './activity.tsx';
 import { BackupSection } from './backup.tsx';
@@ -30,28 +29,30 @@ export function ServerScreen({ fleetId }: { fleetId: string }) {
   };
   useKeys({ r: refresh });
   return (
-    <>
-      <Head title="Server" read={top} />
-      <div class="body">
-        <Loaded resource={top}>
-          {(document) => <ServerActivity fleetId={fleetId} top={document} onReleased={refresh} />}
-        </Loaded>
-        <div class="columns">
-          <div>
-            <BackupSection isInFolder={server.value && isInFolder(server.value)} />
-          </div>
-          <div>
-            {server.value ? (
-              <Program server={server.value} />
-            ) : (
-              server.error && <ErrorBanner error={server.error} onRetry={server.refresh} />
-            )}
-          </div>
+    <Screen
+      title="Server"
+      read={top}
+      commands={[
+        { command: ['top'], request: { path: topPath } },
+        { command: ['status', '--all'], request: { path: serverPath } },
+      ]}
+    >
+      <Loaded resource={top}>
+        {(document) => <ServerActivity fleetId={fleetId} top={document} onReleased={refresh} />}
+      </Loaded>
+      <div class="columns">
+        <div>
+          <BackupSection isInFolder={server.value && isInFolder(server.value)} />
         </div>
-        {server.value && <Configuration keys={server.value.configuration} />}
+        <div>
+          {server.value ? (
+            <Program server={server.value} />
+          ) : (
+            server.error && <ErrorBanner error={server.error} onRetry={server.refresh} />
+          )}
+        </div>
       </div>
-      <Commands command={['top']} request={{ path: topPath }} />
-      <Commands command={['status', '--all']} request={{ path: serverPath }} />
-    </>
+      {server.value && <Configuration keys={server.value.configuration} />}
+    </Screen>
   );
 }

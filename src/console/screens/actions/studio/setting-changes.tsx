@@ -1,4 +1,5 @@
 import { triggerText } from '../../../../contract/columns/action.ts';
+import { Fact } from '../../../parts/facts.tsx';
 import { Untrusted } from '../../../parts/untrusted.tsx';
 import { type ActionText, testsIn, triggerIn } from '../action-text.ts';
 
@@ -36,24 +37,21 @@ export function SettingChanges({ before, after }: { before: ActionText; after: A
   return (
     <dl class="facts">
       {changes.map(([what, old, now]) => (
-        <>
-          <dt key={what}>{what}</dt>
-          <dd>
-            {old === now ? (
-              'changed'
-            ) : (
-              <>
-                <del class="soft">
-                  <Untrusted text={old} />
-                </del>{' '}
-                →{' '}
-                <ins>
-                  <Untrusted text={now} />
-                </ins>
-              </>
-            )}
-          </dd>
-        </>
+        <Fact key={what} name={what}>
+          {old === now ? (
+            'changed'
+          ) : (
+            <>
+              <del class="soft">
+                <Untrusted text={old} />
+              </del>{' '}
+              →{' '}
+              <ins>
+                <Untrusted text={now} />
+              </ins>
+            </>
+          )}
+        </Fact>
       ))}
     </dl>
   );

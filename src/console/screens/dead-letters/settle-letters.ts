@@ -8,15 +8,7 @@ import type {
 import type { ListDocument } from '../../../contract/document.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
 import { call } from '../../server/client.ts';
-
-/** Letters that something is to be done with: some, or all that fit the filter on the screen. */
-export type Letters = { listed: readonly DeadLetterDocument[] } | { filter: LetterFilter };
-
-/** How many letters came to what end so far. */
-export interface LettersProgress {
-  counts: Readonly<Record<string, number>>;
-  isDone: boolean;
-}
+import type { LetterCounts, Verb } from './letter-list.tsx';
 
 const lettersPerCall = 200;
 
@@ -28,32 +20,33 @@ function* selections(letters: readonly DeadLetterDocument[]): Generator<LetterSe
   }
 }
 
-/** Replays or drops letters, some at a time, and tells how far it is. @throws CallError. */
+/** Replays or drops letters, some at a time, or all that fit a filter, and tells how far it is. @throws CallError. */
 export async function settleLetters(
   fleetId: string,
-  verb: 'replay' | 'drop',
-  letters: Letters,
+  verb: Verb,
+  letters: readonly DeadLetterDocument[] | LetterFilter,
   signal: AbortSignal,
-  onProgress: (progress: LettersProgress) => void,
+  onProgress: (counts: LetterCounts) => void,
 ): Promise<void> {
   const counts: Record<string, number> = {};
   const path = below(pathTo('/fleets/{fleet_id}/dead-letters', { fleet_id: fleetId }), `:${verb}`, {});
-  const bodies = 'filter' in letters ? [letters] : selections(letters.listed);
+  onProgress({});
+  const bodies = isListed(letters) ? selections(letters) : [{ filter: letters }];
   for (const body of bodies) {
     for (let after: string | null = ''; after !== null; ) {
       const answer: ListDocument<ReplayedLetterDocument | DroppedLetterDocument> = await call('POST', path, {
-        body: 'filter' in letters ? { ...body, after, limit: lettersPerCall } : body,
+        body: 'filter' in body ? { ...body, after, limit: lettersPerCall } : body,
         signal,
       });
       for (const { result } of answer.items) counts[result] = (counts[result] ?? 0) + 1;
       after = answer.next;
-      onProgress({ counts: { ...counts }, isDone: false });
+      onProgress({ ...counts });
     }
   }
-  onProgress({ counts, isDone: true });
 }
 
-/** One letter among others: an id of a mail is unique in its device alone. */
-export function keyOfLetter({ device_id, mail_id }: DeadLetterDocument): string {
-  return `${device_id}/${mail_id}`;
+function isListed(
+  letters: readonly DeadLetterDocument[] | LetterFilter,
+): letters is readonly DeadLetterDocument[] {
+  return Array.isArray(letters);
 }

@@ -1,0 +1,206 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { ListColumns } from '../../../contract/columns/column.ts';
+import type { ListDocument } from '../../../contract/document.ts';
+import type { Scope } from '../../../core/scope.ts';
+import { LongWork } from '../../forms/long-work.tsx';
+import { Screen } from '../../frame/frame.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { useRowCursor } from '../../lists/row-cursor.ts';
+import { toggled } from '../../lists/selection.tsx';
+import { ListTable, type ListTableProps } from '../../lists/table.tsx';
+import { useKeys } from '../../page/keys.ts';
+import { search } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
+import { Loaded } from '../../parts/banner.tsx';
+import type { CommandsProps } from '../../parts/commands.tsx';
+import type { Resource } from '../../server/resource.ts';
+
+export type Verb = 'replay' | 'drop';
+
+/** Letters that something is to be done with: some of a page, or undefined for all that the list has. */
+export type Chosen<Letter> = readonly Letter[] | undefined;
+
+/** How many letters came to what end so far, by the word for it. */
+export type LetterCounts = Readonly<Record<string, number>>;
+
+export interface LetterSideProps<Letter> {
+  fleetId: string;
+  letter: Letter;
+  /** The buttons that act on it, or on those that are selected. */
+  tools: ComponentChildren;
+}
+
+export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
+  title: string;
+  beside?: ComponentChildren;
+  commands: readonly CommandsProps[];
+  /** Above the list. */
+  filters?: ComponentChildren;
+  resource: Resource<ListDocument<Letter>>;
+  /** Scope that it takes to replay and drop. */
+  scope: Scope;
+  /** Which are all of them: `all that fit`. */
+  all: string;
+  empty: ComponentChildren;
+  keyOf(letter: Letter): string;
+  /** Labels the boxes that select several; absent: one is acted on at a time. */
+  labelOf?(letter: Letter): string;
+  table(
+    cursor: number,
+    onCursor: (cursor: number) => void,
+  ): Pick<ListTableProps<Letter, C>, 'columns' | 'first' | 'cells'>;
+  /** What is known of one, with the buttons that act on it. */
+  side(letter: Letter, tools: ComponentChildren): ComponentChildren;
+  /** Says which are meant, and what will become of them. */
+  question(verb: Verb, letters: Chosen<Letter>): string;
+  settle(
+    verb: Verb,
+    letters: Chosen<Letter>,
+    signal: AbortSignal,
+    onProgress: (counts: LetterCounts) => void,
+  ): Promise<void>;
+  onSettled?: () => void;
+}
+
+/** What failed for good: looked at one by one, replayed or dropped, some or all. */
+export function LetterList<Letter, const C extends ListColumns<Letter>>(props: LetterListProps<Letter, C>) {
+  const { title, beside, commands, filters, resource, scope, all, empty, onSettled } = props;
+  const [asked, setAsked] = useState<{ verb: Verb; letters: Chosen<Letter> } | undefined>();
+  const unless = resource.value?.items.length === 0 ? 'There is none.' : undefined;
+  const askAll = (verb: Verb) => () => setAsked({ verb, letters: undefined });
+  return (
+    <Screen
+      title={title}
+      read={resource}
+      beside={beside}
+      commands={commands}
+      tools={
+        <>
+          <Act onClick={resource.refresh}>Refresh</Act>
+          <Act scope={scope} kind="bad" onClick={askAll('drop')} unless={unless}>
+            Drop {all}
+          </Act>
+          <Act scope={scope} onClick={askAll('replay')} unless={unless}>
+            Replay {all}
+          </Act>
+        </>
+      }
+    >
+      {filters}
+      <Loaded resource={resource}>
+        {(page) =>
+          page.items.length === 0 && page.next === null ? (
+            <p class="empty">{empty}</p>
+          ) : (
+            <Page
+              key={search.value.toString()}
+              list={props}
+              page={page}
+              onAsk={(verb, letters) => setAsked({ verb, letters })}
+            />
+          )
+        }
+      </Loaded>
+      {asked && (
+        <Settlement
+          {...asked}
+          list={props}
+          onClose={() => setAsked(undefined)}
+          onDone={() => {
+            resource.refresh();
+            onSettled?.();
+          }}
+        />
+      )}
+    </Screen>
+  );
+}
+
+interface PageProps<Letter, C extends ListColumns<Letter>> {
+  list: LetterListProps<Letter, C>;
+  page: ListDocument<Letter>;
+  onAsk: (verb: Verb, letters: readonly Letter[]) => void;
+}
+
+/** A page of letters, with the one that the keys are at beside it. */
+function Page<Letter, C extends ListColumns<Letter>>({ list, page, onAsk }: PageProps<Letter, C>) {
+  const { keyOf, labelOf, scope } = list;
+  const { items, next } = page;
+  const [at, setCursor] = useRowCursor(items.length);
+  const [keys, setKeys] = useState<ReadonlySet<string>>(new Set());
+  const current = items[at];
+  const selection = { keys: items.map(keyOf), selected: keys, onSelected: setKeys };
+  const selected = items.filter((letter) => keys.has(keyOf(letter)));
+  const meant = selected.length > 0 ? selected : current ? [current] : [];
+  const act = (verb: Verb) => (): void => {
+    if (meant.length > 0) onAsk(verb, meant);
+  };
+  useKeys({
+    x: () => labelOf && current && setKeys(toggled(selection, at)),
+    r: act('replay'),
+    d: act('drop'),
+  });
+  const many = meant.length > 1 ? ` ${meant.length}` : '';
+  const tools = (
+    <>
+      <Act scope={scope} kind="bad" onClick={act('drop')}>
+        Drop{many} <kbd>d</kbd>
+      </Act>
+      <Act scope={scope} kind="main" onClick={act('replay')}>
+        Replay{many} <kbd>r</kbd>
+      </Act>
+    </>
+  );
+  return (
+    <div class="split">
+      <div>
+        <ListTable
+          {...list.table(at, setCursor)}
+          items={items}
+          keyOf={keyOf}
+          cursor={at}
+          {...(labelOf && { selection: { ...selection, labelOf } })}
+        />
+        <Pages next={next}>
+          <span class="hint">{items.length} on this page</span>
+        </Pages>
+      </div>
+      <aside key={current && keyOf(current)} aria-label="The letter">
+        {current && list.side(current, tools)}
+      </aside>
+    </div>
+  );
+}
+
+interface SettlementProps<Letter, C extends ListColumns<Letter>> {
+  list: LetterListProps<Letter, C>;
+  verb: Verb;
+  letters: Chosen<Letter>;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+function Settlement<Letter, C extends ListColumns<Letter>>(props: SettlementProps<Letter, C>) {
+  const { list, verb, letters, onClose, onDone } = props;
+  return (
+    <LongWork<LetterCounts>
+      title={verb === 'replay' ? 'Replay' : 'Drop'}
+      kind={verb === 'replay' ? 'main' : 'bad'}
+      work={(signal, onProgress) => list.settle(verb, letters, signal, onProgress)}
+      shown={(counts, isDone) => <p role="status">{countsText(counts, isDone)}</p>}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <p>{list.question(verb, letters)}</p>
+    </LongWork>
+  );
+}
+
+function countsText(counts: LetterCounts, isDone: boolean): string {
+  const parts = Object.entries(counts)
+    .sort()
+    .map(([result, count]) => `${count.toLocaleString('en')} ${result.replaceAll('_', ' ')}`);
+  if (parts.length === 0 && isDone) return 'None was left.';
+  return `${parts.join(', ')}${isDone ? '.' : ' so far'}`;
+}
