@@ -6,7 +6,7 @@ import { at, holderOfJobs, numbers, numbersFrom0, relay, useNodes } from '../har
 import { queryDatabase } from '../harness/storage/log.ts';
 
 /** A node that has died is followed some 10 s later. */
-const patience = { timeout: 60_000, interval: 50 };
+const patience = { timeout: 60_000, interval: 250 };
 const startNodes = useNodes();
 
 it('devices of two databases are served by either node, and what is done for all reaches them all', async () => {
