@@ -1,4 +1,4 @@
-/** `package-lock.json`: platforms and registries. */
+/** `package-lock.json`: platforms, registries and digests. */
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
@@ -6,6 +6,7 @@ import { expect, it } from 'vitest';
 interface LockEntry {
   version: string;
   resolved?: string;
+  integrity?: string;
   optionalDependencies?: Record<string, string>;
 }
 
@@ -23,6 +24,11 @@ it('the lock file has every platform, whichever machine it was made on', () => {
   }
 });
 
-it('the lock file names no registry', () => {
-  expect(Object.values(lock.packages).filter(({ resolved }) => resolved?.startsWith('http'))).toEqual([]);
+it('the lock file names no host of a registry', () => {
+  expect(Object.values(lock.packages).flatMap(({ resolved }) => resolved ?? [])).toEqual([]);
+});
+
+it('the lock file has a digest of every package', () => {
+  const without = Object.entries(lock.packages).filter(([path, { integrity }]) => path !== '' && !integrity);
+  expect(without.map(([path]) => path)).toEqual([]);
 });
