@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
+import { Act } from '../parts/act.tsx';
 import { Ask } from './dialogs.tsx';
+import { Field } from './field.tsx';
 
 export interface AskNameProps {
   title: string;
@@ -14,7 +16,6 @@ export interface AskNameProps {
 
 /** Asks for the name of what is going to be written. */
 export function AskName({ title, hint, onName, onClose, children }: AskNameProps) {
-  const id = useId();
   const [name, setName] = useState('');
   const [wrong, setWrong] = useState<string | undefined>();
   const begin = (event: SubmitEvent): void => {
@@ -24,31 +25,26 @@ export function AskName({ title, hint, onName, onClose, children }: AskNameProps
   return (
     <Ask title={title} onClose={onClose}>
       <form onSubmit={begin}>
-        <div class="field">
-          <label for={id}>Name</label>
-          <input
-            id={id}
-            class="input"
-            required
-            maxLength={255}
-            pattern="[A-Za-z0-9_\-]+"
-            title="Letters, digits, _ and -"
-            autocomplete="off"
-            spellcheck={false}
-            value={name}
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-          />
-          <span class="hint">{hint}</span>
-        </div>
+        <Field
+          label="Name"
+          required
+          maxLength={255}
+          pattern="[A-Za-z0-9_\-]+"
+          title="Letters, digits, _ and -"
+          spellcheck={false}
+          value={name}
+          onText={setName}
+          hint={hint}
+        />
         {children}
         {wrong && <p class="wrong">{wrong}</p>}
         <div class="inline">
           <button type="submit" class="button is-main">
             Write it
           </button>
-          <button type="button" class="button is-plain" onClick={onClose}>
+          <Act kind="plain" onClick={onClose}>
             Cancel
-          </button>
+          </Act>
         </div>
       </form>
     </Ask>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { Act } from '../parts/act.tsx';
 import { ErrorBanner } from '../parts/banner.tsx';
 import { useSubmit } from '../server/submit.ts';
 import { Ask } from './dialogs.tsx';
@@ -41,9 +42,9 @@ export function Confirm(props: ConfirmProps) {
           <button type="submit" class={`button is-${kind}`} aria-disabled={isIncomplete} disabled={isBusy}>
             {verb}
           </button>
-          <button type="button" class="button is-plain" onClick={onClose}>
+          <Act kind="plain" onClick={onClose}>
             {otherwise}
-          </button>
+          </Act>
         </div>
       </form>
     </Ask>

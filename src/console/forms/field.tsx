@@ -1,12 +1,13 @@
-import type { ComponentChildren, InputHTMLAttributes, TargetedInputEvent } from 'preact';
+import type { ComponentChildren, InputHTMLAttributes } from 'preact';
 import { useId } from 'preact/hooks';
 
 export interface FieldProps {
   label: string;
-  name: string;
+  /** By which a form that is sent has its text. */
+  name?: string;
   hint?: ComponentChildren;
   class?: string;
-  type?: 'text' | 'number';
+  type?: 'text' | 'number' | 'datetime-local';
   required?: boolean;
   min?: number;
   max?: number;
@@ -14,12 +15,17 @@ export interface FieldProps {
   pattern?: string;
   title?: string;
   placeholder?: string;
+  /** Off for what is no text of a language. */
+  spellcheck?: boolean;
+  isDisabled?: boolean;
   defaultValue?: string;
-  onInput?: (event: TargetedInputEvent<HTMLInputElement>) => void;
+  value?: string;
+  onText?: (text: string) => void;
 }
 
 /** A line of a form: its name, the field, and what to write in it. */
-export function Field({ label, hint, class: more = '', ...input }: FieldProps) {
+export function Field(props: FieldProps) {
+  const { label, hint, class: more = '', isDisabled = false, onText, ...input } = props;
   const id = useId();
   return (
     <div class="field">
@@ -28,6 +34,9 @@ export function Field({ label, hint, class: more = '', ...input }: FieldProps) {
         id={id}
         class={`input ${more}`}
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        autocomplete="off"
+        disabled={isDisabled}
+        onInput={({ currentTarget }) => onText?.(currentTarget.value)}
         {...(input as InputHTMLAttributes<HTMLInputElement>)}
       />
       {hint !== undefined && (
@@ -41,18 +50,25 @@ export function Field({ label, hint, class: more = '', ...input }: FieldProps) {
 
 export interface SelectFieldProps {
   label: string;
-  name: string;
+  name?: string;
   options: readonly (readonly [string, string])[];
   value?: string;
+  onChange?: (value: string) => void;
 }
 
 /** A line of a form with one of a few. */
-export function SelectField({ label, name, options, value }: SelectFieldProps) {
+export function SelectField({ label, name, options, value, onChange }: SelectFieldProps) {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} name={name} class="select" value={value}>
+      <select
+        id={id}
+        name={name}
+        class="select"
+        value={value}
+        onChange={({ currentTarget }) => onChange?.(currentTarget.value)}
+      >
         {options.map(([one, text]) => (
           <option key={one} value={one}>
             {text}

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { Act } from '../parts/act.tsx';
 import { ErrorBanner } from '../parts/banner.tsx';
 import { useSubmit } from '../server/submit.ts';
 import { Ask } from './dialogs.tsx';
@@ -51,9 +52,7 @@ export function LongWork<Progress>(props: LongWorkProps<Progress>) {
               {title}
             </button>
           )}
-          <button type="button" class="button" onClick={close}>
-            {state === 'asked' ? 'Cancel' : isBusy ? 'Stop' : 'Close'}
-          </button>
+          <Act onClick={close}>{state === 'asked' ? 'Cancel' : isBusy ? 'Stop' : 'Close'}</Act>
         </div>
       </form>
     </Ask>

@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { Act } from '../parts/act.tsx';
 import { Banner } from '../parts/banner.tsx';
 
 /** A part of the console that is loaded when it is first opened, and then drawn at once. */
@@ -30,14 +31,7 @@ export function lazyScreen<P extends object>(load: () => Promise<ComponentType<P
 function NotLoaded() {
   return (
     <div class="body">
-      <Banner
-        kind="bad"
-        tools={
-          <button type="button" class="button" onClick={() => location.reload()}>
-            Load the page again
-          </button>
-        }
-      >
+      <Banner kind="bad" tools={<Act onClick={() => location.reload()}>Load the page again</Act>}>
         This screen could not be loaded: the server does not answer, or has been upgraded.
       </Banner>
     </div>

@@ -1,5 +1,6 @@
 import type { FleetDocument } from '../../contract/fleet.ts';
 import { go, href, path } from '../page/router.ts';
+import { Act } from '../parts/act.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Moment } from '../parts/moment.tsx';
 import { shownText, Untrusted } from '../parts/untrusted.tsx';
@@ -56,10 +57,10 @@ function Who() {
           ends <Moment time={expires_at} />
         </span>
       )}
-      <button type="button" class="button is-plain" onClick={logOut}>
+      <Act kind="plain" onClick={logOut}>
         <Icon name="exit" />
         Log out
-      </button>
+      </Act>
     </div>
   );
 }

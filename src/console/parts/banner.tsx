@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { CallError } from '../server/client.ts';
 import type { Resource } from '../server/resource.ts';
+import { Act } from './act.tsx';
 import { Icon } from './icon.tsx';
 import { Untrusted } from './untrusted.tsx';
 
@@ -28,13 +29,7 @@ export function ErrorBanner({ error, onRetry }: { error: CallError; onRetry?: ((
   return (
     <Banner
       kind={isForbidden ? 'warn' : 'bad'}
-      tools={
-        onRetry && !isForbidden ? (
-          <button type="button" class="button" onClick={onRetry}>
-            Try again
-          </button>
-        ) : undefined
-      }
+      tools={onRetry && !isForbidden ? <Act onClick={onRetry}>Try again</Act> : undefined}
     >
       {isForbidden && 'No right to this. '}
       <Untrusted text={error.message} lengthMax={500} />

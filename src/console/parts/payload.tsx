@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { ExactNumber } from '../server/exact-json.ts';
+import { Act } from './act.tsx';
 import { CopyButton } from './copy-button.tsx';
 import { escapedJson } from './hidden-characters.ts';
 import { visible } from './untrusted.tsx';
@@ -85,9 +86,9 @@ export function Payload({ value }: { value: unknown }) {
       </section>
       <div class="inline">
         {isCut && (
-          <button type="button" class="button is-plain" onClick={() => setWhole(true)}>
+          <Act kind="plain" onClick={() => setWhole(true)}>
             Show all
-          </button>
+          </Act>
         )}
         <CopyButton text={copied} label="Copy payload" hasLines />
       </div>

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { hourText } from '../server/clock.ts';
 import type { FollowedRecords } from '../server/followed-records.ts';
 import { payloadOf, type StreamedRecord } from '../server/record-stream.ts';
+import { Act } from './act.tsx';
 import { Banner, ErrorBanner } from './banner.tsx';
 import { DeviceLink } from './device.tsx';
 import { Moment } from './moment.tsx';
@@ -29,9 +30,9 @@ export function RecordRows({ fleetId, records, withDevice = false }: RecordRowsP
         ))}
       </ul>
       {records.length > drawn && (
-        <button type="button" class="button is-plain" onClick={() => setDrawn(drawn * 3)}>
+        <Act kind="plain" onClick={() => setDrawn(drawn * 3)}>
           Show more
-        </button>
+        </Act>
       )}
     </>
   );

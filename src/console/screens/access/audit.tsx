@@ -5,6 +5,7 @@ import { addressFilter, FilterSelect, FilterText } from '../../lists/filters.tsx
 import { byAge, Pages } from '../../lists/pages.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { search } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { call } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
@@ -49,9 +50,9 @@ export function AuditScreen({ fleetId, tabs }: { fleetId: string; tabs: Componen
       read={list}
       beside={tabs}
       tools={
-        <button type="button" class="button" onClick={list.refresh} title="Read again (r)">
+        <Act onClick={list.refresh} title="Read again (r)">
           Refresh
-        </button>
+        </Act>
       }
       commands={[{ command: ['audit', 'list', ...flags], request: { path, query: { ...query, after } } }]}
     >

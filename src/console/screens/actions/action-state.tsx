@@ -87,7 +87,7 @@ function StateTable({ items, onAsk }: StateTableProps) {
             <Untrusted text={key} />
           </code>
         ),
-        value: ({ value }) => <code>{visible(writeExactly(value, 300))}</code>,
+        value: ({ value }) => <code class="state-value">{visible(writeExactly(value, 300))}</code>,
       }}
       acts={({ key, value }) => (
         <>

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Path } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
+import { Field } from '../../forms/field.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 
@@ -29,7 +30,7 @@ export function SetState({ path, entry, onClose, onDone }: SetStateProps) {
       fields={
         <>
           {entry === undefined ? (
-            <KeyField value={key} onChange={setKey} />
+            <Field label="Key" class="mono" required maxLength={128} value={key} onText={setKey} />
           ) : (
             <code>
               <Untrusted text={key} />
@@ -44,28 +45,13 @@ export function SetState({ path, entry, onClose, onDone }: SetStateProps) {
   );
 }
 
-interface TextProps {
+interface ValueFieldProps {
   value: string;
+  isJson: boolean;
   onChange: (value: string) => void;
 }
 
-function KeyField({ value, onChange }: TextProps) {
-  return (
-    <div class="field">
-      <label for="state-key">Key</label>
-      <input
-        id="state-key"
-        class="input mono"
-        required
-        maxLength={128}
-        value={value}
-        onInput={({ currentTarget }) => onChange(currentTarget.value)}
-      />
-    </div>
-  );
-}
-
-function ValueField({ value, isJson, onChange }: TextProps & { isJson: boolean }) {
+function ValueField({ value, isJson, onChange }: ValueFieldProps) {
   return (
     <div class="field">
       <label for="state-value">Value</label>

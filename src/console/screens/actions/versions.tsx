@@ -34,9 +34,7 @@ export function ActionVersions({ fleetId, action, onRolledBack }: ActionVersions
               <span class="end">
                 <Moment time={created_at} />
                 {version !== action.version && (
-                  <button type="button" class="button" onClick={() => setOpened(version)}>
-                    Compare, roll back
-                  </button>
+                  <Act onClick={() => setOpened(version)}>Compare, roll back</Act>
                 )}
               </span>
             </div>
@@ -95,9 +93,9 @@ function RollbackDrawer({ fleetId, action, version, onClose, onDone }: RollbackP
           <Act scope="admin" kind="main" unless={isBusy ? 'Rolling back…' : undefined} onClick={rollBack}>
             Roll back to version {version}
           </Act>
-          <button type="button" class="button is-plain" onClick={onClose}>
+          <Act kind="plain" onClick={onClose}>
             Cancel
-          </button>
+          </Act>
         </>
       }
     >

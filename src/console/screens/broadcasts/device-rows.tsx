@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { ListDocument } from '../../../contract/document.ts';
 import { href } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { useResource } from '../../server/resource.ts';
@@ -48,13 +49,9 @@ export function DeviceRows<T extends { device_id: string }>(props: DeviceRowsPro
             ))}
           </ul>
           {next !== null && limit < shownMax && (
-            <button
-              type="button"
-              class="button is-plain"
-              onClick={() => setLimit(Math.min(limit * 5, shownMax))}
-            >
+            <Act kind="plain" onClick={() => setLimit(Math.min(limit * 5, shownMax))}>
               Show more
-            </button>
+            </Act>
           )}
           {next !== null && limit >= shownMax && (
             <p class="hint">

@@ -1,7 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { SeriesDocument } from '../../../contract/monitoring/series.ts';
-import { type Path, pathTo } from '../../../contract/routes/path.ts';
+import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame/frame.tsx';
+import { FilterSelect } from '../../lists/filters.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import { Choice } from '../../parts/choice.tsx';
@@ -9,6 +10,7 @@ import { Moment } from '../../parts/moment.tsx';
 import { shownText } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { serverNow } from '../../server/clock.ts';
+import { pathOfDevice } from '../../server/device-path.ts';
 import { useDocument, useResource } from '../../server/resource.ts';
 
 const spans = [
@@ -42,16 +44,12 @@ export function Charts({ fleetId, deviceId, lastSchema }: ChartsProps) {
       tools={
         <>
           {names.length > 1 && (
-            <select
-              class="select"
-              aria-label="Schema"
-              value={schema}
-              onChange={({ currentTarget }) => setChosen(currentTarget.value)}
-            >
-              {names.map((name) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
+            <FilterSelect
+              label="Schema"
+              value={schema ?? ''}
+              options={names.map((name) => [name, name])}
+              onChange={setChosen}
+            />
           )}
           <Choice label="How far back" value={span} options={spans} onChange={setSpan} />
         </>
@@ -62,10 +60,7 @@ export function Charts({ fleetId, deviceId, lastSchema }: ChartsProps) {
       ) : (
         <Lines
           key={schema + span}
-          path={pathTo('/fleets/{fleet_id}/devices/{device_id}/series', {
-            fleet_id: fleetId,
-            device_id: deviceId,
-          })}
+          path={below(pathOfDevice(fleetId, deviceId), '/series', {})}
           schema={schema}
           span={span}
         />

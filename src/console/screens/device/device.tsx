@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
-import { pathTo } from '../../../contract/routes/path.ts';
 import { Screen } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { Act } from '../../parts/act.tsx';
@@ -9,6 +8,7 @@ import { CopyButton } from '../../parts/copy-button.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
+import { pathOfDevice } from '../../server/device-path.ts';
 import { useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { sendTo } from '../send/send-to.ts';
@@ -30,7 +30,7 @@ export interface DeviceProps {
 
 /** One device: how it is, why it is stuck, what waits for it, what it sent. */
 export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
-  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}', { fleet_id: fleetId, device_id: deviceId });
+  const path = pathOfDevice(fleetId, deviceId);
   const device = useDocument(path, everySeconds);
   const { value } = device;
   return (
@@ -90,7 +90,7 @@ function DeviceTools({ fleetId, device: { device_id: deviceId, enabled }, refres
     sendTo.value = { deviceId };
   };
   useKeys({ s: send, r: refresh });
-  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}', { fleet_id: fleetId, device_id: deviceId });
+  const path = pathOfDevice(fleetId, deviceId);
   const toggle = (): void =>
     void submit(() => call('PATCH', path, { body: { enabled: !enabled } })).then(refresh);
   return (

@@ -1,6 +1,7 @@
-import { pathTo } from '../../../contract/routes/path.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
+import { pathOfDevice } from '../../server/device-path.ts';
 import { useDocument } from '../../server/resource.ts';
 
 /** Findings about devices that are well, or not in need. */
@@ -10,7 +11,7 @@ const warningKinds = ['never_seen', 'offline', 'requeues_all', 'never_fetches'];
 /** In one sentence, why the device is stuck; what else was found below it. */
 export function Diagnosis(props: { fleetId: string; deviceId: string; everySeconds: number }) {
   const { fleetId: fleet_id, deviceId: device_id, everySeconds } = props;
-  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/diagnosis', { fleet_id, device_id });
+  const path = below(pathOfDevice(fleet_id, device_id), '/diagnosis', {});
   const diagnosis = useDocument(path, everySeconds);
   const { value, error } = diagnosis;
   if (value === undefined) return error ? <ErrorBanner error={error} onRetry={diagnosis.refresh} /> : null;

@@ -1,13 +1,15 @@
 import { useState } from 'preact/hooks';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
 import type { WaitingMailDocument } from '../../../contract/mail.ts';
-import { pathTo } from '../../../contract/routes/path.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { visible } from '../../parts/untrusted.tsx';
+import { pathOfDevice } from '../../server/device-path.ts';
 import { writeExactly } from '../../server/exact-json.ts';
 import { useDocument } from '../../server/resource.ts';
 
@@ -26,7 +28,7 @@ export function Mailbox({ fleetId, device, everySeconds }: MailboxProps) {
   const [state, setState] = useState<'queued' | 'delayed'>('queued');
   const [limit, setLimit] = useState(shownMails);
   const { device_id, mailbox_size, delayed_mails } = device;
-  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail', { fleet_id: fleetId, device_id });
+  const path = below(pathOfDevice(fleetId, device_id), '/mail', {});
   const mails = useDocument(path, everySeconds, { state, limit });
   const options = [
     ['queued', `Queued ${mailbox_size.toLocaleString('en')}`],
@@ -49,13 +51,9 @@ export function Mailbox({ fleetId, device, everySeconds }: MailboxProps) {
               ))}
             </ol>
             {next !== null && limit < 500 && (
-              <button
-                type="button"
-                class="button is-plain"
-                onClick={() => setLimit(Math.min(limit * 5, 500))}
-              >
+              <Act kind="plain" onClick={() => setLimit(Math.min(limit * 5, 500))}>
                 Show more
-              </button>
+              </Act>
             )}
           </>
         )}

@@ -1,16 +1,14 @@
-import { pathTo } from '../../../contract/routes/path.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame/frame.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
+import { pathOfDevice } from '../../server/device-path.ts';
 import { useDocument } from '../../server/resource.ts';
 
 /** The requests of a device that were refused lately, equal ones together. */
 export function LastRefusals({ fleetId, deviceId }: { fleetId: string; deviceId: string }) {
-  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/refusals', {
-    fleet_id: fleetId,
-    device_id: deviceId,
-  });
+  const path = below(pathOfDevice(fleetId, deviceId), '/refusals', {});
   const refusals = useDocument(path, 5);
   return (
     <Section title="Last refusals">

@@ -1,9 +1,10 @@
-import { pathTo } from '../../../contract/routes/path.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { SelectField } from '../../forms/field.tsx';
 import { MakeDrawer } from '../../forms/make-drawer.tsx';
 import { DeviceSecret } from '../../forms/shown-once.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { call } from '../../server/client.ts';
+import { pathOfDevice } from '../../server/device-path.ts';
 
 export interface RotateProps {
   fleetId: string;
@@ -20,10 +21,7 @@ const graces = [
 
 /** Makes a new secret, shown this one time. */
 export function Rotate({ fleetId, deviceId, onClose }: RotateProps) {
-  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/rotate-secret', {
-    fleet_id: fleetId,
-    device_id: deviceId,
-  });
+  const path = below(pathOfDevice(fleetId, deviceId), '/rotate-secret', {});
   return (
     <MakeDrawer
       title="New secret"

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { Field } from '../../forms/field.tsx';
 import { LongWork } from '../../forms/long-work.tsx';
 import { Act } from '../../parts/act.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
@@ -36,13 +37,13 @@ export function Bulk({ fleetId, selection, queryText, onAll, onDone, onClear }: 
         <Untrusted text={sentenceOf(selection, queryText)} />
       </span>
       {onAll && (
-        <button type="button" class="button is-plain" onClick={onAll}>
+        <Act kind="plain" onClick={onAll}>
           Select all that fit
-        </button>
+        </Act>
       )}
-      <button type="button" class="button is-plain" onClick={onClear}>
+      <Act kind="plain" onClick={onClear}>
         Clear
-      </button>
+      </Act>
       <span class="inline end">
         <Act
           scope="mail"
@@ -125,19 +126,7 @@ function BulkChange({ fleetId, selection, what, sentence, onClose, onDone }: Bul
       <p>
         <Untrusted text={sentence} />.
       </p>
-      {needsTag && (
-        <div class="field">
-          <label for="bulk-tag">Tag</label>
-          <input
-            id="bulk-tag"
-            class="input"
-            required
-            maxLength={64}
-            value={tag}
-            onInput={({ currentTarget }) => setTag(currentTarget.value)}
-          />
-        </div>
-      )}
+      {needsTag && <Field label="Tag" required maxLength={64} value={tag} onText={setTag} />}
       {what === 'disable' && (
         <p class="soft">Their streams end within a second, and all they send is refused.</p>
       )}

@@ -77,9 +77,9 @@ export function DevicesScreen({ fleetId }: { fleetId: string }) {
       read={list}
       tools={
         <>
-          <button type="button" class="button" onClick={list.refresh} title="Read again (r)">
+          <Act onClick={list.refresh} title="Read again (r)">
             Refresh
-          </button>
+          </Act>
           <Act scope="provision" onClick={() => setAsked('import')}>
             Import
           </Act>

@@ -1,6 +1,8 @@
 import { useRef, useState } from 'preact/hooks';
 import type { ImportedLine } from '../../../contract/device.ts';
 import { Drawer } from '../../forms/dialogs.tsx';
+import { SelectField } from '../../forms/field.tsx';
+import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { CallError, open } from '../../server/client.ts';
@@ -14,6 +16,11 @@ interface Progress {
   isDone: boolean;
 }
 
+const existingWays = [
+  ['error', 'are an error'],
+  ['skip', 'are skipped'],
+  ['update', 'are updated'],
+] as const;
 const shownFailuresMax = 200;
 const none: Progress = { counts: {}, failed: [], isDone: false };
 
@@ -44,19 +51,12 @@ export function Import({ fleetId, onClose, onImported }: ImportProps) {
   };
   return (
     <Drawer title="Import devices" onClose={onClose}>
-      <div class="field">
-        <label for="import-existing">Devices that exist already</label>
-        <select
-          id="import-existing"
-          class="select"
-          value={existing}
-          onChange={({ currentTarget }) => setExisting(currentTarget.value)}
-        >
-          <option value="error">are an error</option>
-          <option value="skip">are skipped</option>
-          <option value="update">are updated</option>
-        </select>
-      </div>
+      <SelectField
+        label="Devices that exist already"
+        value={existing}
+        options={existingWays}
+        onChange={setExisting}
+      />
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the field in it does the same by keys */}
       <div
         class={`drop ${isOver ? 'is-over' : ''}`}
@@ -93,15 +93,13 @@ function Outcome(props: { progress: Progress; isBusy: boolean; answer: string[];
       {isBusy && <progress aria-label="Importing" />}
       <p role="status">{counts.join(', ') || 'No line yet'}</p>
       {progress.isDone && (
-        <button
-          type="button"
-          class="button"
+        <Act
           onClick={() =>
             save(new Blob(answer, { type: 'application/x-ndjson' }), `imported-${fleetId}.ndjson`)
           }
         >
           Save the outcome of each line, with new secrets
-        </button>
+        </Act>
       )}
       <ul class="list">
         {progress.failed.map(({ line, msg = '', error = '' }) => (

@@ -1,6 +1,7 @@
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Screen } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
+import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { useDocument } from '../../server/resource.ts';
@@ -17,9 +18,9 @@ export function FleetScreen({ fleetId }: { fleetId: string }) {
       beside={<code class="soft">{fleetId}</code>}
       read={fleet}
       tools={
-        <button type="button" class="button" onClick={fleet.refresh} title="Read again (r)">
+        <Act onClick={fleet.refresh} title="Read again (r)">
           Refresh
-        </button>
+        </Act>
       }
       commands={[{ command: ['fleet', 'show', fleetId], request: { path } }]}
     >

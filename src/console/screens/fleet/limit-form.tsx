@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { FleetDocument } from '../../../contract/fleet.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
+import { Field } from '../../forms/field.tsx';
 import { Section } from '../../frame/frame.tsx';
 import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner } from '../../parts/banner.tsx';
@@ -84,20 +85,10 @@ export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: (
 }
 
 function NameField(props: { fleet: FleetDocument; name: string; onName: (name: string) => void }) {
-  const { fleet, name, onName } = props;
-  return (
-    <div class="field">
-      <label for="fleet-name">Name</label>
-      <input
-        id="fleet-name"
-        class="input"
-        value={name}
-        maxLength={255}
-        onInput={({ currentTarget }) => onName(currentTarget.value)}
-      />
-      <span class="hint">
-        Created <Moment time={fleet.created_at} />
-      </span>
-    </div>
+  const created = (
+    <>
+      Created <Moment time={props.fleet.created_at} />
+    </>
   );
+  return <Field label="Name" value={props.name} maxLength={255} onText={props.onName} hint={created} />;
 }

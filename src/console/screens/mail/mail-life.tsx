@@ -1,7 +1,7 @@
 import type { ReceiptDocument } from '../../../contract/mail.ts';
-import { pathTo } from '../../../contract/routes/path.ts';
 import { Moment } from '../../parts/moment.tsx';
 import { fineSpanText } from '../../server/clock.ts';
+import { pathOfMail } from '../../server/device-path.ts';
 import { type Resource, useDocument } from '../../server/resource.ts';
 import { followedNow } from '../../server/ticking.ts';
 
@@ -24,11 +24,7 @@ export function isSettled({ state }: ReceiptDocument): boolean {
 
 /** The receipt of a mail, read again while it lives. */
 export function useReceipt(fleetId: string, deviceId: string, mailId: string): Resource<ReceiptDocument> {
-  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}', {
-    fleet_id: fleetId,
-    device_id: deviceId,
-    mail_id: mailId,
-  });
+  const path = pathOfMail(fleetId, deviceId, mailId);
   return useDocument(path, everySeconds, undefined, isSettled);
 }
 

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ReceiptDocument } from '../../../contract/mail.ts';
-import { pathTo } from '../../../contract/routes/path.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { Screen, Section } from '../../frame/frame.tsx';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
@@ -10,6 +10,7 @@ import { DeviceLink } from '../../parts/device.tsx';
 import { Payload } from '../../parts/payload.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
+import { pathOfMail } from '../../server/device-path.ts';
 import { useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { isSettled, MailLife, useReceipt } from './mail-life.tsx';
@@ -82,11 +83,7 @@ function MailTools({ fleetId, receipt, onDone }: MailToolsProps) {
   const { device_id, mail_id, state } = receipt;
   const { error, isBusy, submit } = useSubmit();
   const [refused, setRefused] = useState<string | undefined>();
-  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}', {
-    fleet_id: fleetId,
-    device_id,
-    mail_id,
-  });
+  const path = pathOfMail(fleetId, device_id, mail_id);
   const withdraw = (): void => {
     void submit(() => call('DELETE', path)).then(onDone);
   };
@@ -126,11 +123,7 @@ async function findPayload(
   signal: AbortSignal,
 ): Promise<{ payload: unknown } | undefined> {
   if (state === 'acked' || state === 'withdrawn') return undefined;
-  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}/payload', {
-    fleet_id: fleetId,
-    device_id,
-    mail_id,
-  });
+  const path = below(pathOfMail(fleetId, device_id, mail_id), '/payload', {});
   return { payload: await call('GET', path, { signal }) };
 }
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
-import { pathTo } from '../../../contract/routes/path.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame/frame.tsx';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
@@ -10,6 +10,7 @@ import { DeviceLink } from '../../parts/device.tsx';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
 import { call } from '../../server/client.ts';
 import { serverNow } from '../../server/clock.ts';
+import { pathOfDevice } from '../../server/device-path.ts';
 import { useFollowedRecords } from '../../server/followed-records.ts';
 import { useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
@@ -78,10 +79,7 @@ function Steps({ fleetId, device }: { fleetId: string; device: DeviceDocument })
   );
   const commands = commandsOf(device, secret);
   const rotate = (): void => {
-    const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/rotate-secret', {
-      fleet_id: fleetId,
-      device_id,
-    });
+    const path = below(pathOfDevice(fleetId, device_id), '/rotate-secret', {});
     void submit(async () => setSecret((await call('POST', path, { body: {} })).device_secret));
   };
   return (

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { AskName } from '../../forms/ask-name.tsx';
+import { SelectField } from '../../forms/field.tsx';
 import type { SchemaKindName } from './schema-text.ts';
 
 export interface NewSchemaProps {
@@ -24,21 +25,12 @@ export function NewSchema({ onClose, onName }: NewSchemaProps) {
       onName={(name) => onName(kind, name)}
       onClose={onClose}
     >
-      <div class="field">
-        <label for="new-schema-kind">Kind</label>
-        <select
-          id="new-schema-kind"
-          class="select"
-          value={kind}
-          onChange={({ currentTarget }) => setKind(currentTarget.value as SchemaKindName)}
-        >
-          {kinds.map(([one, text]) => (
-            <option key={one} value={one}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </div>
+      <SelectField
+        label="Kind"
+        value={kind}
+        options={kinds}
+        onChange={(one) => setKind(one as SchemaKindName)}
+      />
     </AskName>
   );
 }

@@ -130,9 +130,9 @@ function SchemaTools({ draft, isNew, check, onAsk }: SchemaToolsProps) {
   return (
     <>
       {draft.isChanged && (
-        <button type="button" class="button is-plain" onClick={() => onAsk('discard')}>
+        <Act kind="plain" onClick={() => onAsk('discard')}>
           Discard
-        </button>
+        </Act>
       )}
       {!isNew && (
         <Act scope="provision" kind="bad" onClick={() => onAsk('delete')}>

@@ -160,9 +160,9 @@ function SchemaTable({ fleetId, items, uses }: SchemaTableProps) {
         }}
       />
       {items.length > drawn && (
-        <button type="button" class="button is-plain" onClick={() => setDrawn(drawn * 3)}>
+        <Act kind="plain" onClick={() => setDrawn(drawn * 3)}>
           Show more of {items.length.toLocaleString('en')}
-        </button>
+        </Act>
       )}
     </>
   );

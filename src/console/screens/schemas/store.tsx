@@ -45,9 +45,9 @@ export function StoreDrawer({ fleetId, kind, name, before, after, uses, onClose,
           >
             {verb}
           </Act>
-          <button type="button" class="button is-plain" onClick={onClose}>
+          <Act kind="plain" onClick={onClose}>
             Cancel
-          </button>
+          </Act>
         </>
       }
     >

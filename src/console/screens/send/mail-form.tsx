@@ -1,8 +1,10 @@
 import { useEffect } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
+import { Field } from '../../forms/field.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
+import { pathOfDevice } from '../../server/device-path.ts';
 import { useDocument, useResource } from '../../server/resource.ts';
 import { type Draft, draftPayload } from './draft.ts';
 import { PayloadFields } from './payload-fields.tsx';
@@ -35,7 +37,7 @@ export function MailForm({ fleetId, draft, isToDevice, errors, onChange, onSend 
 function To(props: { fleetId: string; deviceId: string; onChange: MailFormProps['onChange'] }) {
   const { fleetId, deviceId, onChange } = props;
   const isId = /^[A-Za-z0-9]{10}$/.test(deviceId);
-  const path = pathTo('/fleets/{fleet_id}/devices/{device_id}', { fleet_id: fleetId, device_id: deviceId });
+  const path = pathOfDevice(fleetId, deviceId);
   const device = useDocument(isId ? path : undefined);
   const { value, error } = device;
   return (
@@ -66,28 +68,20 @@ function To(props: { fleetId: string; deviceId: string; onChange: MailFormProps[
 function Times({ draft, onChange }: Pick<MailFormProps, 'draft' | 'onChange'>) {
   return (
     <div class="pair">
-      <div class="field">
-        <label for="mail-ttl">Lives for</label>
-        <input
-          id="mail-ttl"
-          class="input"
-          placeholder="the fleet’s span"
-          value={draft.ttl}
-          onInput={({ currentTarget }) => onChange({ ttl: currentTarget.value })}
-        />
-        <span class="hint">like 90min, 12h, 7d</span>
-      </div>
-      <div class="field">
-        <label for="mail-at">Deliver at</label>
-        <input
-          id="mail-at"
-          class="input"
-          type="datetime-local"
-          value={draft.deliverAt}
-          onInput={({ currentTarget }) => onChange({ deliverAt: currentTarget.value })}
-        />
-        <span class="hint">empty: now</span>
-      </div>
+      <Field
+        label="Lives for"
+        placeholder="the fleet’s span"
+        value={draft.ttl}
+        onText={(ttl) => onChange({ ttl })}
+        hint="like 90min, 12h, 7d"
+      />
+      <Field
+        label="Deliver at"
+        type="datetime-local"
+        value={draft.deliverAt}
+        onText={(deliverAt) => onChange({ deliverAt })}
+        hint="empty: now"
+      />
     </div>
   );
 }

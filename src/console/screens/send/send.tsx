@@ -4,6 +4,7 @@ import type { SentMailDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Drawer } from '../../forms/dialogs.tsx';
 import { path } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { call } from '../../server/client.ts';
@@ -147,11 +148,7 @@ function SentDrawer({ fleetId, sent, onClose, onAgain }: SentDrawerProps) {
   useEffect(() => {
     if (place !== opened) onClose();
   }, [place]);
-  const again = (
-    <button type="button" class="button" onClick={onAgain}>
-      Send another
-    </button>
-  );
+  const again = <Act onClick={onAgain}>Send another</Act>;
   return (
     <Drawer title="Sent" onClose={onClose} foot={again}>
       {'mail' in sent ? (

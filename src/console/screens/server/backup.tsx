@@ -134,7 +134,7 @@ function NewBackup({ onClose, onStarted }: { onClose: () => void; onStarted: () 
         maxLength={4_096}
         placeholder="/var/backups/fleetpost/2026-01-31"
         hint="On the server's machine: an absolute path, of a folder that is empty or does not exist. The server writes it as its own user. Empty: under the time in backupFolder."
-        onInput={({ currentTarget }) => setFolder(currentTarget.value)}
+        onText={setFolder}
       />
     </MakeDrawer>
   );

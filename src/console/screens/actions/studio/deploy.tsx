@@ -46,9 +46,9 @@ export function DeployDrawer({ fleetId, name, current, text, isNew, onClose, onD
           <Act scope="admin" kind={isDoubtful ? 'bad' : 'main'} unless={unless} onClick={deploy}>
             {isDoubtful ? 'Deploy in spite of it' : 'Deploy'}
           </Act>
-          <button type="button" class="button is-plain" onClick={onClose}>
+          <Act kind="plain" onClick={onClose}>
             Cancel
-          </button>
+          </Act>
           {unless !== undefined && <span class="hint">{unless}</span>}
         </>
       }

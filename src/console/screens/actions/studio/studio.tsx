@@ -224,9 +224,9 @@ function StudioTools({ draft, isNew, onDeploy }: StudioToolsProps) {
       {draft.isChanged && (
         <>
           <span class="hint">kept as a draft in this tab</span>
-          <button type="button" class="button is-plain" onClick={() => setAsking(true)}>
+          <Act kind="plain" onClick={() => setAsking(true)}>
             Discard
-          </button>
+          </Act>
         </>
       )}
       <Act scope="admin" kind="main" unless={unless} onClick={onDeploy}>

@@ -1,4 +1,5 @@
 import type { TrialDocument } from '../../../../contract/action-run.ts';
+import { Act } from '../../../parts/act.tsx';
 import { Banner } from '../../../parts/banner.tsx';
 import { DeviceLink } from '../../../parts/device.tsx';
 import { Untrusted, visible } from '../../../parts/untrusted.tsx';
@@ -100,9 +101,7 @@ function Failure({ error, onLine }: FailureProps) {
       kind="bad"
       tools={
         line && column ? (
-          <button type="button" class="button" onClick={() => onLine(Number(line), Number(column))}>
-            Line {line}
-          </button>
+          <Act onClick={() => onLine(Number(line), Number(column))}>Line {line}</Act>
         ) : undefined
       }
     >

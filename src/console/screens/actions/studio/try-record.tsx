@@ -2,6 +2,7 @@ import { useMemo } from 'preact/hooks';
 import type { TrialDocument } from '../../../../contract/action-run.ts';
 import type { RecordDocument } from '../../../../contract/record.ts';
 import { CodeEditor } from '../../../editor/code-editor.tsx';
+import { Field, SelectField } from '../../../forms/field.tsx';
 import { Section } from '../../../frame/frame.tsx';
 import type { KeptDraft } from '../../../page/drafts.ts';
 import { Act } from '../../../parts/act.tsx';
@@ -51,33 +52,20 @@ export function TryRecord(props: TryRecordProps) {
       <div class="stack below">
         <Latest {...props} />
         <div class="pair">
-          <div class="field">
-            <label for="try-device">Device</label>
-            <input
-              id="try-device"
-              class="input mono"
-              maxLength={10}
-              spellcheck={false}
-              autocomplete="off"
-              value={value.device}
-              onInput={({ currentTarget }) => record.change({ device: currentTarget.value.trim() })}
-            />
-          </div>
-          <div class="field">
-            <label for="try-on">Schema</label>
-            <select
-              id="try-on"
-              class="select"
-              value={value.on}
-              onChange={({ currentTarget }) => record.change({ on: currentTarget.value })}
-            >
-              {[...new Set(['', ...props.triggers, value.on])].map((one) => (
-                <option key={one} value={one}>
-                  {shownText(one, 80)}
-                </option>
-              ))}
-            </select>
-          </div>
+          <Field
+            label="Device"
+            class="mono"
+            maxLength={10}
+            spellcheck={false}
+            value={value.device}
+            onText={(device) => record.change({ device: device.trim() })}
+          />
+          <SelectField
+            label="Schema"
+            value={value.on}
+            options={[...new Set(['', ...props.triggers, value.on])].map((one) => [one, shownText(one, 80)])}
+            onChange={(on) => record.change({ on })}
+          />
         </div>
         <CodeEditor
           label="Payload of the record"
@@ -93,9 +81,7 @@ export function TryRecord(props: TryRecordProps) {
         {trial && !isBusy && <TrialOutcome fleetId={fleetId} trial={trial} onLine={onLine} />}
         {onKeep && trial && !isBusy && (
           <div>
-            <button type="button" class="button" onClick={onKeep}>
-              Keep as a test
-            </button>
+            <Act onClick={onKeep}>Keep as a test</Act>
           </div>
         )}
       </div>
@@ -142,9 +128,7 @@ function Latest({ latest, record, triggers }: TryRecordProps) {
             </option>
           ))}
         </select>
-        <button type="button" class="button" onClick={latest.refresh}>
-          Refresh
-        </button>
+        <Act onClick={latest.refresh}>Refresh</Act>
       </div>
       {latest.error && <span class="wrong">{latest.error.message}</span>}
       {texts.length === 0 && triggers.length > 0 && latest.value && (

@@ -1,5 +1,6 @@
 import type { SchemaDocument } from '../../../../contract/schema.ts';
 import { CodeEditor } from '../../../editor/code-editor.tsx';
+import { Field } from '../../../forms/field.tsx';
 import { href } from '../../../page/router.ts';
 import { Banner } from '../../../parts/banner.tsx';
 import type { ActionText } from '../action-text.ts';
@@ -100,21 +101,14 @@ function Rate(props: Omit<WhenItRunsProps, 'fleetId' | 'schemas'>) {
   const { text, isNew, isReadOnly, rate, onChange } = props;
   return (
     <div class="pair">
-      <div class="field">
-        <label for="action-rate">Runs a second at most</label>
-        <input
-          id="action-rate"
-          class="input"
-          inputMode="numeric"
-          disabled={isReadOnly}
-          placeholder={
-            rate === undefined ? 'the configured number' : `as it is: ${rate.toLocaleString('en')}`
-          }
-          value={text.rate}
-          onInput={({ currentTarget }) => onChange({ rate: currentTarget.value.trim() })}
-        />
-        <span class="hint">“default” for the configured number</span>
-      </div>
+      <Field
+        label="Runs a second at most"
+        isDisabled={isReadOnly}
+        placeholder={rate === undefined ? 'the configured number' : `as it is: ${rate.toLocaleString('en')}`}
+        value={text.rate}
+        onText={(typed) => onChange({ rate: typed.trim() })}
+        hint="“default” for the configured number"
+      />
       {isNew && (
         <label class="inline">
           <input
