@@ -74,6 +74,11 @@ export const tokenAttacks: readonly Attack[] = [
     },
   },
   {
+    name: 'imports of 2,000 devices, 8 connections',
+    start: (server) =>
+      overTcp(server.adminPort, 8, floodWith(asked(server, 'POST', '/devices:import', '{"count":2000}'))),
+  },
+  {
     name: 'devices, one at a time, 900 connections',
     start: (server, device) =>
       overTcp(server.adminPort, 900, floodWith(asked(server, 'GET', `/devices/${device.deviceId}`))),

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FastifyRequest } from 'fastify';
 import type { ImportedLine } from '../../contract/device.ts';
 import type { ExistingPolicy } from '../../contract/device-transfer.ts';
+import type { Mutex } from '../../core/async.ts';
 import { tagsMax } from '../../core/bounds.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
@@ -22,7 +23,7 @@ import {
 } from './device-lines.ts';
 
 /** Lines per write, which takes some milliseconds of this thread and of each shard. */
-const linesPerWrite = 500;
+const linesPerWrite = 200;
 /** Lines parsed at once: a millisecond or two of this thread, also of those that are no device. */
 const linesPerTurn = 50;
 /** Maximum line length, ten times that of a device with a long name and many long tags. */
@@ -124,9 +125,12 @@ function identityOf({ name, tags, enabled, secretDigests }: Device): unknown[] {
 export class DeviceImport {
   readonly #shards: Shards;
   readonly #registry: Registry;
+  readonly #writes: Mutex;
 
-  constructor({ shards, registry }: { shards: Shards; registry: Registry }) {
+  /** `writes`: whose turn it is to write, of all imports. */
+  constructor({ shards, registry, writes }: { shards: Shards; registry: Registry; writes: Mutex }) {
     this.#shards = shards;
+    this.#writes = writes;
     this.#registry = registry;
   }
 
@@ -208,11 +212,13 @@ export class DeviceImport {
         answers.push(refused(number, 'invalid_line', error.message));
       }
     }
-    const outcomes = await onEachShard(
-      this.#shards,
-      puts,
-      ({ device }) => device.device,
-      (shard, own) => shard.devices.put(own.map(({ device, change }) => ({ device, change }))),
+    const outcomes = await this.#writes.run(() =>
+      onEachShard(
+        this.#shards,
+        puts,
+        ({ device }) => device.device,
+        (shard, own) => shard.devices.put(own.map(({ device, change }) => ({ device, change }))),
+      ),
     );
     const mayBeDone = options.isResumed && options.onExisting === 'error';
     for (const [index, put] of puts.entries()) {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { Static } from 'typebox';
 import type { newDevicesBody } from '../../contract/device.ts';
 import { type deviceImportRoutes, importTypes } from '../../contract/device-transfer.ts';
+import { Mutex } from '../../core/async.ts';
 import { groupBy } from '../../core/groups.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
@@ -19,8 +20,13 @@ interface Parts {
   shards: Shards;
 }
 
-/** Devices created at a time: some milliseconds of this thread, and one commit of each shard. */
-const chunkDevices = 1_000;
+/** Parts of an import, and whose turn it is to write: of several imports one at a time, or a commit would have all of them. */
+interface ImportParts extends Parts {
+  writes: Mutex;
+}
+
+/** Devices created at a time: a millisecond of this thread, and some of each shard's, whose devices wait meanwhile. */
+const chunkDevices = 200;
 
 const header = 'fleet_id,device_id,device_secret\n';
 
@@ -50,7 +56,7 @@ async function store(devices: readonly NewDevice[], shards: Shards): Promise<New
 }
 
 async function* generate(
-  { registry, shards }: Pick<Parts, 'registry' | 'shards'>,
+  { registry, shards, writes }: Pick<ImportParts, 'registry' | 'shards' | 'writes'>,
   { fleetId, count, tags }: { fleetId: string; count: number; tags: readonly string[] },
   signal: AbortSignal,
   onStored: (devices: number) => void,
@@ -62,7 +68,8 @@ async function* generate(
     signal.throwIfAborted();
     // It may be deleted meanwhile.
     registry.fleet(fleetId);
-    const storing = store(next, shards);
+    const chunk = next;
+    const storing = writes.run(() => store(chunk, shards));
     // This thread generates the next devices while the shards write.
     next = make(left - next.length);
     const stored = await storing;
@@ -74,7 +81,7 @@ async function* generate(
 
 const importDevices =
   (
-    { config, registry, shards }: Parts,
+    { config, registry, shards, writes }: ImportParts,
     listed: DeviceImport,
     imports: Transfers,
   ): HandlerOf<typeof deviceImportRoutes, 'POST /fleets/{fleet_id}/devices:import'> =>
@@ -97,7 +104,7 @@ const importDevices =
     // Pulls the next chunk when the client has read the last; ends the generator when the client disconnects.
     let devices = 0;
     const csv = imports.begin(reply, fleetId, (signal) =>
-      generate({ registry, shards }, { fleetId, count, tags }, signal, (stored) => {
+      generate({ registry, shards, writes }, { fleetId, count, tags }, signal, (stored) => {
         devices += stored;
         request.audited.about.devices = devices;
       }),
@@ -109,7 +116,8 @@ const importDevices =
 export function deviceImportHandlers(app: AdminApp, parts: Parts): Handlers<typeof deviceImportRoutes> {
   const imports = new Transfers(app, 'imports', parts.config.importsMax);
   app.addContentTypeParser([...importTypes], (_request, payload, done) => done(null, payload));
+  const all = { ...parts, writes: new Mutex() };
   return {
-    'POST /fleets/{fleet_id}/devices:import': importDevices(parts, new DeviceImport(parts), imports),
+    'POST /fleets/{fleet_id}/devices:import': importDevices(all, new DeviceImport(all), imports),
   };
 }
