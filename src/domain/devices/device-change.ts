@@ -64,19 +64,17 @@ function isNewest({ secretDigests: [newest] }: Device, digests: readonly Uint8Ar
   return digests.length === 1 && digest !== undefined && newest !== undefined && isEqual(digest, newest);
 }
 
+/** Compares all fields, also those to come. */
 function isSame(before: Device, after: Device): boolean {
-  const { tags, secretDigests } = before;
-  return (
-    after.enabled === before.enabled &&
-    after.name === before.name &&
-    after.oldSecretUntilMs === before.oldSecretUntilMs &&
-    after.tags.length === tags.length &&
-    after.tags.every((tag, index) => tag === tags[index]) &&
-    isEqual(Buffer.concat(after.secretDigests), Buffer.concat(secretDigests))
-  );
+  const names = Object.keys({ ...before, ...after }) as (keyof Device)[];
+  return names.every((name) => isEqual(before[name], after[name]));
 }
 
-const isEqual = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0;
+function isEqual(one: unknown, other: unknown): boolean {
+  if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other) === 0;
+  if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
+  return one.length === other.length && one.every((item, at) => isEqual(item, other[at]));
+}
 
 /**
  * The effect on open streams (D21): they end if no secret is valid any more, or are checked again if an old secret has

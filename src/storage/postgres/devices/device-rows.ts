@@ -1,6 +1,6 @@
 import type { Device, DeviceCredentials, DeviceStatus } from '../../../domain/devices/device.ts';
 import { nameInKey } from '../../../domain/devices/device-query.ts';
-import type { ActivityRow, DeviceRow, MailboxRow } from '../schema/tables.ts';
+import { type ActivityRow, type DeviceRow, device, type MailboxRow } from '../schema/tables.ts';
 
 const digestBytes = 32;
 
@@ -21,8 +21,8 @@ export function deviceOfRow(row: DeviceRow): Device {
 }
 
 /** Columns of a device's status, from tables `d`, `m` and `a`. */
-export const statusColumns = `d.device, d.enabled, d.secret_digests, d.old_secret_until_ms, d.name, d.tags,
-  d.created_at_ms, m.size, m.waiting_since_ms AS "waitingSinceMs", a.last_seen_ms, a.address`;
+export const statusColumns = `${device.columnNames.map((name) => `d.${name}`).join(', ')},
+  m.size, m.waiting_since_ms AS "waitingSinceMs", a.last_seen_ms, a.address`;
 
 export type StatusRow = DeviceRow &
   Pick<ActivityRow, 'last_seen_ms' | 'address'> &

@@ -259,7 +259,7 @@ export class PostgresDevices extends ShardDevices {
   protected async search(query: DeviceQuery): Promise<FoundDevices> {
     const { from, order, values, positionOf } = entriesOf(query.by, query, query.after);
     const rows = await this.#database.query<StatusRow & Entry>(
-      `SELECT ${statusColumns}, d.name_key, a.bucket
+      `SELECT ${statusColumns}, a.bucket
         FROM (SELECT * FROM ${from} ORDER BY ${order} LIMIT $${values.length + 1}) e
         JOIN device d ON d.device = e.device JOIN mailbox m ON m.device = e.device
         JOIN activity a ON a.device = e.device ORDER BY ${order}`,
