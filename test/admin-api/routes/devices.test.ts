@@ -410,6 +410,13 @@ describe('import and export', () => {
     },
   );
 
+  it('no name or tag has half of a character, which is no text: PostgreSQL refuses it', async () => {
+    const path = `/fleets/${(await createFleet(server)).fleetId}/devices`;
+    for (const body of [{ name: 'a\ud800b' }, { tags: ['\udfff'] }])
+      expect((await server.admin('POST', path, body)).status).toBe(400);
+    expect((await server.admin('POST', path, { name: 'a\u{1f4a7}b' })).status).toBe(201);
+  });
+
   it('no name has a control character, and of one that has a resumed export takes no line for a device', async () => {
     const own = await createFleet(server);
     const first = await own.createDevice({ device_id: 'NAMED00001', name: '"x"' });

@@ -217,6 +217,7 @@ it('D7, D9, D10: what is malformed is refused as everywhere', async () => {
     { ...good, name: 'x'.repeat(256) },
     { ...good, name: 'two\nlines' },
     { ...good, name: 'turned \u202eround' },
+    { ...good, name: 'half \ud800' },
     { ...good, more: 1 },
     { ...good, constructor: 'x' },
     [],
