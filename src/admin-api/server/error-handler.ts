@@ -8,6 +8,11 @@ import { describeRequest } from './request-log.ts';
 const reportedErrorsMax = 20;
 const reportedPathLengthMax = 256;
 
+/** True for a stream that ended with its client, before its first piece: no failure, and nobody is there to be answered. */
+function isAbandoned(error: unknown, reply: FastifyReply): boolean {
+  return reply.raw.destroyed && (error as { code?: unknown }).code === 'ERR_STREAM_PREMATURE_CLOSE';
+}
+
 /** Creates the handler that answers every error of a route, a hook or Fastify itself, in D7's shape. */
 export function errorHandler(
   log: Log,
@@ -15,7 +20,7 @@ export function errorHandler(
   return (error, request, reply) => {
     const known =
       error instanceof ApiError ? named(error, request) : fromFastify(error as FastifyError, request);
-    if (known.code === 'internal_error') {
+    if (known.code === 'internal_error' && !isAbandoned(error, reply)) {
       const { requestId } = known.options;
       log.error(
         { err: error, ...describeRequest(request), ...(requestId && { caused_by: requestId }) },
