@@ -65,7 +65,9 @@ it('every record is in the stream once and in order, though NATS says no, is kil
     expect((await ask('GET', '/bus')).body).toMatchObject({ state: 'running', behind: 0, delivered: 160 });
   }, patience);
 
-  const kept = await nats.messages('readings');
+  // While NATS answered that there is no stream, a record may have been sent once more, to see whether it takes that one:
+  // under an id of its own, of three parts. A slow machine gets as far.
+  const kept = (await nats.messages('readings')).filter(({ id }) => id?.split('.').length === 2);
   expect(kept.length).toBe(160);
   expect(new Set(kept.map(({ json }) => json.record_id)).size).toBe(160);
   for (const { deviceId } of devices) {
