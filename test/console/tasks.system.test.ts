@@ -1,7 +1,7 @@
 /** Tasks around devices in a browser: finding, sending, replaying, tagging. */
 
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import { createFleet } from '../harness/devices/device.ts';
 import { temporaryFolder } from '../harness/machine/temporary-folder.ts';
@@ -102,11 +102,20 @@ it('a row of the devices opens wherever it is clicked, but for its box; dead let
   await screens.getByTitle('Dead letters of the last 24 hours').waitFor();
   await page.getByLabel('Select LAMP000003').check();
   await page.getByText('1 selected').waitFor();
-  const popup = page.context().waitForEvent('page');
-  await page.getByRole('cell', { name: 'Lamp 6', exact: true }).click({ modifiers: ['Control'] });
-  await (await popup).close();
+  const lamp = page.getByRole('cell', { name: 'Lamp 6', exact: true });
+  // On a busy machine rows may still move between the press of the button and its release, which is a click on none.
+  await vi.waitFor(
+    async () => {
+      const [popup] = await Promise.all([
+        page.context().waitForEvent('page', { timeout: 5_000 }),
+        lamp.click({ modifiers: ['Control'] }),
+      ]);
+      await popup.close();
+    },
+    { timeout: 40_000 },
+  );
   await page.getByText('1 selected').waitFor();
-  await page.getByRole('cell', { name: 'Lamp 6', exact: true }).click();
+  await lamp.click();
   await page.waitForURL(/devices\/LAMP000006$/);
   expect(console.faults).toEqual([]);
 });
