@@ -9,13 +9,11 @@ import type {
   Presence,
 } from '../../../domain/devices/device-query.ts';
 import { type ChangeToken, ShardDevices } from '../../../domain/devices/shard-devices.ts';
-import { shifted } from '../../../domain/fields.ts';
-import { emptyMailbox, mailboxFields } from '../../../domain/mail/mail-fields.ts';
 import type { Environment } from '../environment/environment.ts';
 import { decodeSeen } from '../layout/activity-record.ts';
 import { decodeCredentials, decodeDevice } from '../layout/device-record.ts';
 import { keyOfDevice, keyOfTag, readDevice, tagDigestBytes } from '../layout/keys.ts';
-import { decodeMailbox } from '../layout/mailbox-record.ts';
+import { readSize, readWaitingSinceMs } from '../layout/mailbox-record.ts';
 import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
@@ -135,11 +133,9 @@ export class LmdbDevices extends ShardDevices {
     const seen = this.#tables.activity.getBinaryFast(keyOfDevice(device));
     const { lastSeenMs, address } = seen === undefined ? neverSeen : decodeSeen(seen);
     const mailbox = this.#tables.mailboxes.getBinaryFast(keyOfDevice(device));
-    const { size: mailboxSize, waitingSinceMs } = shifted(
-      mailboxFields,
-      mailbox === undefined ? emptyMailbox() : decodeMailbox(mailbox),
-      jumpsMs,
-    );
+    const mailboxSize = mailbox === undefined ? 0 : readSize(mailbox);
+    const sinceMs = mailbox && readWaitingSinceMs(mailbox);
+    const waitingSinceMs = sinceMs && sinceMs + jumpsMs;
     return { ...decoded, mailboxSize, waitingSinceMs, lastSeenMs, lastAddress: address };
   }
 }

@@ -7,7 +7,7 @@ import type { Page } from '../../../domain/page.ts';
 import type { Environment } from '../environment/environment.ts';
 import { keyOfDevice, keyOfMail, readSequence } from '../layout/keys.ts';
 import { decodeMail } from '../layout/mail-record.ts';
-import { checkMailbox, readHead, readSize } from '../layout/mailbox-record.ts';
+import { readHead, readSize } from '../layout/mailbox-record.ts';
 import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
@@ -29,18 +29,14 @@ export class LmdbMail extends ShardMail {
   size(device: DeviceKey): number {
     this.#environment.refresh();
     const mailbox = this.#tables.mailboxes.getBinaryFast(keyOfDevice(device));
-    if (mailbox === undefined) return 0;
-    checkMailbox(mailbox);
-    return readSize(mailbox);
+    return mailbox === undefined ? 0 : readSize(mailbox);
   }
 
   head(device: DeviceKey): MailboxHead {
     this.#environment.refresh();
     const mailbox = this.#tables.mailboxes.getBinaryFast(keyOfDevice(device));
-    if (mailbox === undefined) return { size: 0, mail: undefined };
-    checkMailbox(mailbox);
-    const size = readSize(mailbox);
-    if (size === 0) return { size, mail: undefined };
+    const size = mailbox === undefined ? 0 : readSize(mailbox);
+    if (mailbox === undefined || size === 0) return { size: 0, mail: undefined };
     const bytes = this.#tables.mail.getBinaryFast(keyOfMail(device, readHead(mailbox)));
     if (bytes === undefined) throw new Error('the head of a mailbox is missing');
     return { size, mail: decodeMail(bytes) };
