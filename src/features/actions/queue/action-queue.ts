@@ -134,7 +134,6 @@ export class ActionQueue implements Claimant {
    */
   wants(shard: number): boolean {
     if (!this.#mayTake || this.#isHeldByDevices || !this.#hasRoomForPage) return false;
-    if (this.#trigger.mustWait) return false;
     const first = this.#shardBehind;
     return first === undefined || first === shard;
   }
@@ -167,7 +166,7 @@ export class ActionQueue implements Claimant {
 
   /** Position to read the log of that shard again from, for devices that are behind and have room. */
   wantsAgain(shard: number): number | undefined {
-    if (!this.#mayTake || this.#trigger.mustWait) return undefined;
+    if (!this.#mayTake) return undefined;
     let from: number | undefined;
     for (const [device, next] of this.progress[shard]?.behind.passed() ?? []) {
       if ((from === undefined || next < from) && this.#mayCatchUp(shard, device)) from = next;
@@ -264,7 +263,7 @@ export class ActionQueue implements Claimant {
 
   /** True if records may be taken from the logs now. */
   get #mayTake(): boolean {
-    return !this.isStopped && !this.#options.deadLetters.isFull(this.id);
+    return !this.isStopped && !this.#options.deadLetters.isFull(this.id) && !this.#trigger.mustWait;
   }
 
   get #hasFreeCursor(): boolean {
