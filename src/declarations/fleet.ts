@@ -62,7 +62,7 @@ export interface FleetUpdate {
   deleted: readonly Pick<SchemaText, 'kind' | 'name'>[];
 }
 
-/** What leads from one snapshot of a fleet to a later one, which shares with it what is unchanged. */
+/** The update that leads from one snapshot of a fleet to a later one, which shares with it what is unchanged. */
 export function updateOf(before: FleetSnapshot | undefined, { fleet, schemas }: FleetSnapshot): FleetUpdate {
   if (fleet.deletingSinceMs !== undefined) return { fleet, put: [], deleted: [] };
   const known = new Set(before?.schemas);

@@ -23,7 +23,7 @@ export interface DeadLettersOf<All extends AllLetters> {
   argument: { name: string; description: string; parse?(text: string): unknown };
   columns: ListColumns<ItemAt<All>>;
   nameOf(letter: ItemAt<All>): string | number;
-  /** As one is shown to people. */
+  /** The fields of one that people are shown. */
   shownOf?(letter: ItemAt<All>): object;
   /** Letters per request. */
   pageMax: number;

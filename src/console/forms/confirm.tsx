@@ -9,10 +9,10 @@ export interface ConfirmProps {
   kind?: 'main' | 'bad';
   /** Says what the state will be afterwards. */
   children: ComponentChildren;
-  /** What it takes besides a yes. */
+  /** Fields to fill in besides the yes. */
   fields?: ComponentChildren;
   isIncomplete?: boolean;
-  /** What the button says, if that is not the title. */
+  /** Label of the button, if that is not the title. */
   verb?: string;
   /** The other button, where "Cancel" would be a word of the work itself. */
   otherwise?: string;

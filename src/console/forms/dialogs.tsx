@@ -26,7 +26,7 @@ function useModal(onClose: () => void) {
 export interface DrawerProps extends DialogProps {
   /** Stays at its end. */
   foot?: ComponentChildren;
-  /** For what needs the width of a page, such as the lines of a source. */
+  /** Set for what needs the width of a page, such as the lines of a source. */
   isWide?: boolean;
 }
 

@@ -3,8 +3,9 @@ import { href } from '../page/router.ts';
 import { Banner } from '../parts/banner.tsx';
 
 export interface DraftLinksProps {
-  /** What the keys of these drafts begin with, and the screen that each is on. */
+  /** Beginning of the keys of these drafts. */
   beginning: string;
+  /** The screen that each is on, but for its name. */
   place: readonly string[];
   /** Names of what the server has: its drafts are found there. */
   names: readonly string[];

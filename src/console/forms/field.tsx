@@ -3,7 +3,7 @@ import { useId } from 'preact/hooks';
 
 export interface FieldProps {
   label: string;
-  /** By which a form that is sent has its text. */
+  /** Name of its text in a form that is sent. */
   name?: string;
   hint?: ComponentChildren;
   class?: string;

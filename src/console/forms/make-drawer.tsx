@@ -7,11 +7,11 @@ import { formTexts } from './field.tsx';
 
 export interface MakeDrawerProps<Made> {
   title: string;
-  /** What the button says. */
+  /** Label of the button. */
   verb: string;
   /** Makes it of the texts of the fields, by their names. */
   make(text: (name: string) => string): Promise<Made>;
-  /** What was made, shown this one time in place of the fields. */
+  /** Shows the thing that was made, this one time, in place of the fields. */
   shown(made: Made): ComponentChildren;
   isIncomplete?: boolean;
   /** The fields. */

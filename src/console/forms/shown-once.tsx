@@ -5,7 +5,7 @@ export interface ShownOnceProps {
   /** `token`. */
   what: string;
   text: string;
-  /** What is copied, if the text is more than that. */
+  /** Name of what is copied, if the text is more than that. */
   copied?: string;
 }
 

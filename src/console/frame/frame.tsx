@@ -41,7 +41,7 @@ export interface ScreenProps {
   title: ComponentChildren;
   /** The list or the document that the screen is about. */
   read?: Pick<Resource<unknown>, 'readAtMs' | 'failingSinceMs'> | undefined;
-  /** Beside the title: a state, an id. */
+  /** Shown beside the title: a state, an id. */
   beside?: ComponentChildren;
   tools?: ComponentChildren;
   /** The commands that do what the screen does. */

@@ -48,6 +48,14 @@ export function FilterText({ label, value, lengthMax, isMono = false, onChange }
   );
 }
 
+/** Spans up to now that the filter `since` of a list has. */
+export const spans = [
+  ['', 'of all times'],
+  ['1h', 'of the last hour'],
+  ['1d', 'of the last day'],
+  ['7d', 'of the last 7 days'],
+] as const;
+
 /** Binds a filter of a list to the address, which is its state: another value begins the list anew. */
 export function addressFilter(place: readonly string[], parameters: URLSearchParams, name: string) {
   return {

@@ -16,7 +16,7 @@ export interface ListTableProps<Item, C extends ListColumns<Item>> {
   first?: C[number]['name'];
   /** The buttons of a row. */
   acts?: (item: Item) => ComponentChildren;
-  /** What belongs to a row, below it. */
+  /** Shows below a row what belongs to it. */
   more?: (item: Item) => ComponentChildren;
   /** Row that the keys are at. */
   cursor?: number;

@@ -1,6 +1,6 @@
 import { Screen } from '../frame/frame.tsx';
 
-/** At an address that no screen has. */
+/** The screen of an address that no other has. */
 export function NotFound() {
   return (
     <Screen title="Not here">

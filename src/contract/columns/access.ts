@@ -43,7 +43,7 @@ export function requestText({ method, route }: AuditEntryDocument): string {
   return `${method} ${path || 'fleet'}`;
 }
 
-/** What it was about, but for one fact. */
+/** The facts of an entry, but for one. */
 export function factsText({ about }: AuditEntryDocument, but = ''): string {
   const facts = Object.entries(about).filter(([key]) => key !== but);
   return facts.map(([key, value]) => `${key}=${value}`).join(' ');

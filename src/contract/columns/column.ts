@@ -11,7 +11,7 @@ export type ListColumn<Item> = Shown &
 interface Shown {
   /** Title on a page; absent: it is left to commands. */
   readonly label?: string;
-  /** What the value is, which says how a page shows it; a text by default. */
+  /** Kind of the value, which says how a page shows it; a text by default. */
   readonly kind?: 'text' | 'word' | 'id' | 'time' | 'count' | 'bytes';
   /** Word on a page for no value. */
   readonly none?: string;

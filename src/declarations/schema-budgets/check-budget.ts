@@ -2,7 +2,7 @@ import type { Settings } from '../../core/config/settings.ts';
 import { unavailable } from '../../core/errors.ts';
 import { RateLimiter } from '../../core/rate-limiter.ts';
 
-/** What a check may take without being counted: nearly all take microseconds, and others wait no longer for it. */
+/** Time that a check may take without being counted: nearly all take microseconds, and others wait no longer for it. */
 const usualMs = 5;
 /** Steps, times the bytes of the body, that take no longer than that. */
 const usualSteps = 250_000;

@@ -3,7 +3,7 @@ import { escapeToken, formOfKeyword, membersOf, type Subschema } from './schema-
 
 /** Base URI of schemas without an `$id`; nothing is ever fetched. */
 const nowhere = 'schema://fleetpost/';
-/** Of a URI: each reference is resolved against its base. */
+/** Longest URI: each reference is resolved against its base. */
 const uriLengthMax = 1_000;
 const dialectId = 'https://json-schema.org/draft/2020-12/schema';
 const dialect = /^https:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Screen } from '../../frame/frame.tsx';
-import { addressFilter, FilterSelect, FilterText } from '../../lists/filters.tsx';
+import { addressFilter, FilterSelect, FilterText, spans } from '../../lists/filters.tsx';
 import { byAge, Pages } from '../../lists/pages.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { search } from '../../page/router.ts';
@@ -81,15 +81,9 @@ export const books = [
   ['traffic', 'mail and claims'],
   ['refused', 'refused requests'],
 ] as const;
-const spans = [
-  ['', 'of all times'],
-  ['1h', 'of the last hour'],
-  ['1d', 'of the last day'],
-  ['7d', 'of the last 7 days'],
-  ['30d', 'of the last 30 days'],
-] as const;
+const auditSpans = [...spans, ['30d', 'of the last 30 days']] as const;
 
-/** Which entries are listed: the address is the state. */
+/** Chooses the entries that are listed: the address is the state. */
 export function AuditFilters({ fleetId, parameters }: { fleetId: string; parameters: URLSearchParams }) {
   const of = (name: string) => addressFilter([fleetId, 'access', 'audit'], parameters, name);
   return (
@@ -103,7 +97,7 @@ export function AuditFilters({ fleetId, parameters }: { fleetId: string; paramet
         {...of('fleet')}
       />
       <FilterSelect label="Book" options={books} {...of('book')} />
-      <FilterSelect label="Since" options={spans} {...of('since')} />
+      <FilterSelect label="Since" options={auditSpans} {...of('since')} />
       <FilterText label="About: id or name" lengthMax={256} {...of('about')} />
       <FilterText label="By: id of a token" lengthMax={36} {...of('token')} />
     </div>

@@ -18,7 +18,7 @@ import type { Resource } from '../../server/resource.ts';
 export interface Revocation {
   verb: string;
   title: string;
-  /** What holds afterwards. */
+  /** Says what holds afterwards. */
   sentence: ComponentChildren;
   /** Why it cannot be revoked. */
   unless?: string | undefined;
@@ -67,7 +67,7 @@ export function Credentials<Item extends { name: string }, const C extends ListC
           </Act>
         )
       }
-      commands={[{ command: command, request: { path } }]}
+      commands={[{ command, request: { path } }]}
     >
       <Loaded resource={resource}>
         {({ items }) =>

@@ -88,7 +88,7 @@ const ofWideTable: readonly string[] = ['version', 'attempt', 'cpu_milliseconds'
 interface RunTableProps {
   fleetId: string;
   items: readonly RunDocument[];
-  /** Beside the one that is opened there is less room. */
+  /** The run that is opened: beside it there is less room. */
   opened: string | undefined;
   target: (run: string) => string;
 }

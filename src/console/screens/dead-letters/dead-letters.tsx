@@ -4,7 +4,7 @@ import type { DeadLetterDocument, LetterFilter } from '../../../contract/dead-le
 import { pathTo } from '../../../contract/routes/path.ts';
 import { AttentionContext } from '../../frame/attention.ts';
 import { Section } from '../../frame/frame.tsx';
-import { addressFilter, FilterSelect, FilterText } from '../../lists/filters.tsx';
+import { addressFilter, FilterSelect, FilterText, spans } from '../../lists/filters.tsx';
 import { RowButton } from '../../lists/table.tsx';
 import { href, search } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
@@ -25,12 +25,6 @@ const reasons = [
   ['expired', 'expired'],
   ['over_requeued', 'requeued too often'],
   ['mailbox_full', 'mailbox full'],
-] as const;
-const spans = [
-  ['', 'of all times'],
-  ['1h', 'of the last hour'],
-  ['1d', 'of the last day'],
-  ['7d', 'of the last 7 days'],
 ] as const;
 
 /** The filter of an address, as the API and the CLI take it. */
@@ -104,7 +98,7 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
   );
 }
 
-/** Which letters are listed: the address is the state. */
+/** Chooses the letters that are listed: the address is the state. */
 function LetterFilters({ fleetId }: { fleetId: string }) {
   const of = (name: string) => addressFilter([fleetId, 'dead-letters'], search.value, name);
   return (

@@ -35,12 +35,12 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
   title: string;
   beside?: ComponentChildren;
   commands: readonly CommandsProps[];
-  /** Above the list. */
+  /** Shown above the list. */
   filters?: ComponentChildren;
   resource: Resource<ListDocument<Letter>>;
   /** Scope that it takes to replay and drop. */
   scope: Scope;
-  /** Which are all of them: `all that fit`. */
+  /** Words for all of them: `all that fit`. */
   all: string;
   empty: ComponentChildren;
   keyOf(letter: Letter): string;
@@ -50,7 +50,7 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
     cursor: number,
     onCursor: (cursor: number) => void,
   ): Pick<ListTableProps<Letter, C>, 'columns' | 'first' | 'cells'>;
-  /** What is known of one, with the buttons that act on it. */
+  /** Shows what is known of one, with the buttons that act on it. */
   side(letter: Letter, tools: ComponentChildren): ComponentChildren;
   /** Says which are meant, and what will become of them. */
   question(verb: Verb, letters: Chosen<Letter>): string;
@@ -63,7 +63,7 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
   onSettled?: () => void;
 }
 
-/** What failed for good: looked at one by one, replayed or dropped, some or all. */
+/** A list of what failed for good: looked at one by one, replayed or dropped, some or all. */
 export function LetterList<Letter, const C extends ListColumns<Letter>>(props: LetterListProps<Letter, C>) {
   const { title, beside, commands, filters, resource, scope, all, empty, onSettled } = props;
   const [asked, setAsked] = useState<{ verb: Verb; letters: Chosen<Letter> } | undefined>();

@@ -82,7 +82,7 @@ interface DeviceToolsProps {
   refresh: () => void;
 }
 
-/** What can be done with a device. */
+/** The buttons for what can be done with a device. */
 function DeviceTools({ fleetId, device: { device_id: deviceId, enabled }, refresh }: DeviceToolsProps) {
   const [isRotating, setRotating] = useState(false);
   const { error, isBusy, submit } = useSubmit();
