@@ -45,7 +45,7 @@ export const tokenAttacks: readonly Attack[] = [
     name: 'deployments of an enum that ends its compiler, 30 connections',
     start: (server) => {
       const body = JSON.stringify({ source: enumBomb, on: [{ kind: 'message', schema: 'none' }] });
-      const put = asked(server, 'PUT', '/actions/made?force=true', body);
+      const put = asked(server, 'PUT', '/actions/made', body);
       return overTcp(server.adminPort, 30, floodWith(put));
     },
   },
