@@ -1,12 +1,10 @@
-import type { DeviceKey } from '../core/identity.ts';
-
 /**
  * One field of a record that is kept. A record's fields are declared once, with those of its noun; each engine derives
  * from their kinds how it keeps them.
  */
 export interface KeptField<V = unknown> {
-  readonly kind: 'uuid' | 'device' | 'word' | 'name' | 'count' | 'time' | 'bytes';
-  /** Largest value of a count, which stays at it. */
+  readonly kind: 'uuid' | 'word' | 'name' | 'text' | 'texts' | 'count' | 'time' | 'bytes';
+  /** Largest value of a count, which stays at it; characters of a text at most. */
   readonly max: number;
   /** Values of a word; their order is stored. */
   readonly words: readonly string[];
@@ -39,9 +37,12 @@ function of<V>(kind: KeptField['kind'], more: Partial<KeptField> = {}): KeptFiel
 export const field = {
   /** A UUIDv7, 16 bytes. */
   uuid: of<Buffer>('uuid'),
-  device: of<DeviceKey>('device'),
   /** A name of a schema or of a mail. */
   name: of<string>('name'),
+  /** A text that was checked where it came in; '' is none. An optional one is read as undefined then. */
+  text: (max: number, since = 1): KeptField<string> => of('text', { max, since }),
+  /** Several, for records in msgpack and for databases. */
+  texts: of<string[]>('texts'),
   /** Any bytes. A record has one such field at most. */
   bytes: of<Buffer>('bytes'),
   /** Milliseconds since 1970 by the wall clock. */

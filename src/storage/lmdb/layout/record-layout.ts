@@ -39,10 +39,23 @@ function writeText([name, { kind, max, isOptional }, at, length]: Placed): strin
   return `${numberText('write', length, isOptional ? `${name} === undefined ? 0 : ${value}` : value, at)};`;
 }
 
+/** Bytes that say the length of a field without a fixed one: a character of a text takes four at most. */
+function prefixOf({ kind, max }: KeptField): number {
+  return kind === 'text' && 4 * max > 0xff ? 2 : 1;
+}
+
+/** Program text that reads a field without a fixed length from between two places. */
+function readBetween({ kind, isOptional }: KeptField, from: string, to: string): string {
+  if (kind === 'name') return `bytes.toString('latin1', ${from}, ${to})`;
+  const text = `bytes.toString('utf8', ${from}, ${to})`;
+  if (kind === 'text') return isOptional ? `${text} || undefined` : text;
+  return `bytes.subarray(${from}, ${to})`;
+}
+
 /**
  * The bytes of a record, from its fields in their order: first those of fixed length, with numbers big-endian; then
- * those without, each behind a byte with its length, but for the last one. An absent time is 0, a count that may be
- * absent is stored plus one, and a word as its number among its words, from 1 on.
+ * those without, each behind its length in a byte, or two for a long text, but for the last one. An absent time is 0, an
+ * absent text empty, a count that may be absent is stored plus one, and a word as its number among its words, from 1 on.
  *
  * Readers and writers are compiled once, as the checks of schemas are: a loop over the fields took half as long again to
  * write a mail.
@@ -65,8 +78,8 @@ export class RecordLayout<F extends Fields> {
   readonly restAt: (bytes: Buffer) => number;
   readonly #fields: F;
   readonly #fixed: Placed[] = [];
-  /** Names of the fields without a fixed length. */
-  readonly #others: string[] = [];
+  /** Fields without a fixed length. */
+  readonly #others: (readonly [name: string, field: KeptField])[] = [];
   readonly #words: Readonly<Record<string, readonly string[]>>;
   readonly #ends: string;
   readonly #checks: readonly ((bytes: Buffer) => boolean)[];
@@ -77,35 +90,42 @@ export class RecordLayout<F extends Fields> {
     let at = 0;
     for (const [name, field] of Object.entries(fields)) {
       const length = lengthOf(field);
-      if (length === undefined) this.#others.push(name);
+      if (length === undefined) this.#others.push([name, field]);
       else this.#fixed.push([name, field, at, length]);
       at += length ?? 0;
     }
     this.fixedBytes = at;
     this.#words = Object.fromEntries(Object.entries(fields).map(([name, { words }]) => [name, words]));
-    const texts = Math.max(0, this.#others.length - 1);
-    const ends = Array.from(
-      { length: texts },
-      (_, n) => `const at${n + 1} = at${n} + 1 + bytes.readUInt8(at${n});`,
+    const prefixes = this.#others.slice(0, -1).map(([, field]) => prefixOf(field));
+    const ends = prefixes.map(
+      (length, n) => `const at${n + 1} = at${n} + ${length} + ${numberText('read', length, `at${n}`)};`,
     );
-    this.#ends = `const at0 = ${at}; ${ends.join(' ')} const restAt = at${texts};`;
+    this.#ends = `const at0 = ${at}; ${ends.join(' ')} const restAt = at${prefixes.length};`;
     this.restAt = this.#compile('bytes', `${this.#ends} return restAt;`);
     const words = this.#fixed.filter(([, { kind }]) => kind === 'word').map(readText);
-    const isDamaged = [`bytes.length < ${at + texts}`, ...words.map((word) => `!${word}`)].join(' || ');
+    const shortest = prefixes.reduce((sum, length) => sum + length, at);
+    const isDamaged = [`bytes.length < ${shortest}`, ...words.map((word) => `!${word}`)].join(' || ');
     this.check = this.#compile(
       'bytes',
       `if (!(${isDamaged})) { ${this.#ends} if (bytes.length >= restAt) return; }
        throw new Error('a ${what} is damaged');`,
     );
     const fixed = this.#fixed.map((one) => [one[0], readText(one)] as const);
-    const others = this.#others.map((name, n) => [name, this.#readOther(n)] as const);
+    const others = this.#others.map(([name, field], n) => {
+      const length = prefixes[n];
+      const [from, to] =
+        length === undefined ? ['restAt', 'bytes.length'] : [`at${n} + ${length}`, `at${n + 1}`];
+      return [name, readBetween(field, from, to)] as const;
+    });
     this.read = Object.fromEntries([
       ...fixed.map(([name, text]) => [name, this.#compile('bytes', `return ${text};`)]),
       ...others.map(([name, text]) => [name, this.#compile('bytes', `${this.#ends} return ${text};`)]),
     ]);
-    this.#checks = Object.entries(fields).flatMap(([name, { kind }]) => {
+    this.#checks = Object.entries(fields).flatMap(([name, { kind, max }]) => {
       const read = this.read[name] as (bytes: Buffer) => unknown;
       if (kind === 'uuid') return [(bytes: Buffer) => isUuid(read(bytes) as Buffer)];
+      if (kind === 'text')
+        return [(bytes: Buffer) => Array.from((read(bytes) as string | undefined) ?? '').length <= max];
       return kind === 'name' ? [(bytes: Buffer) => schemaNamePattern.test(read(bytes) as string)] : [];
     });
     this.write = Object.fromEntries(
@@ -118,7 +138,7 @@ export class RecordLayout<F extends Fields> {
       bytes = Buffer.from(bytes.subarray(0, ${end}));
       return { ${members.map(([name, text]) => `${name}: ${text}`).join(', ')} };`;
     this.decode = this.#compile('bytes', decoder('bytes.length', [...fixed, ...others]));
-    this.decodeFront = this.#compile('bytes', decoder('restAt', [...fixed, ...others.slice(0, texts)]));
+    this.decodeFront = this.#compile('bytes', decoder('restAt', [...fixed, ...others.slice(0, -1)]));
     this.encode = this.#compile(`{ ${Object.keys(fields).join(', ')} }`, this.#encodeText());
   }
 
@@ -136,16 +156,20 @@ export class RecordLayout<F extends Fields> {
   }
 
   #encodeText(): string {
-    const lengths = this.#others.map(
-      (name, n) => `${n < this.#others.length - 1 ? '1 + ' : ''}${name}.length`,
-    );
-    const texts = this.#others.map((name, n) => {
-      if (n < this.#others.length - 1)
-        return `bytes.writeUInt8(${name}.length, at); at += 1 + bytes.write(${name}, at + 1, 'latin1');`;
-      return this.#isName(name) ? `bytes.write(${name}, at, 'latin1');` : `bytes.set(${name}, at);`;
-    });
-    return `const bytes = Buffer.allocUnsafe(${[this.fixedBytes, ...lengths].join(' + ')});
-      ${this.#fixed.map(writeText).join(' ')} let at = ${this.fixedBytes}; ${texts.join(' ')} return bytes;`;
+    const last = this.#others.length - 1;
+    const lengths: (string | number)[] = [this.fixedBytes];
+    const texts: string[] = [];
+    for (const [n, [name, field]] of this.#others.entries()) {
+      const prefix = n < last ? prefixOf(field) : 0;
+      const isText = field.kind === 'text';
+      const value = isText && field.isOptional ? `(${name} ?? '')` : name;
+      lengths.push(prefix, isText ? `Buffer.byteLength(${value})` : `${value}.length`);
+      if (field.kind === 'bytes') texts.push(`bytes.set(${name}, at);`);
+      else texts.push(`length = bytes.write(${value}, at + ${prefix}, '${isText ? 'utf8' : 'latin1'}');`);
+      if (n < last) texts.push(`${numberText('write', prefix, 'length', 'at')}; at += ${prefix} + length;`);
+    }
+    return `const bytes = Buffer.allocUnsafe(${lengths.join(' + ')}); let at = ${this.fixedBytes}; let length;
+      ${this.#fixed.map(writeText).join(' ')} ${texts.join(' ')} return bytes;`;
   }
 
   /** True if the bytes can be such a record, whatever those of a field of bytes are. */
@@ -156,19 +180,6 @@ export class RecordLayout<F extends Fields> {
       return false;
     }
     return this.#checks.every((isSound) => isSound(bytes));
-  }
-
-  #isName(name: string): boolean {
-    return this.#fields[name]?.kind === 'name';
-  }
-
-  /** Program text that reads one without a fixed length, between the places of `#ends`. */
-  #readOther(n: number): string {
-    const isLast = n === this.#others.length - 1;
-    const [from, to] = isLast ? ['restAt', 'bytes.length'] : [`at${n} + 1`, `at${n + 1}`];
-    return this.#isName(this.#others[n] ?? '')
-      ? `bytes.toString('latin1', ${from}, ${to})`
-      : `bytes.subarray(${from}, ${to})`;
   }
 
   #compile<T>(parameters: string, body: string, from?: object): T {

@@ -13,6 +13,8 @@ export interface Column<V> {
   readonly isOptional?: boolean;
   /** The migration that added it to a table that was there; absent or 1: none did. */
   readonly since?: number;
+  /** SQL of its value in rows from before it. */
+  readonly default?: string;
   readonly values?: V;
 }
 
@@ -24,17 +26,19 @@ interface TableShape<R extends Row> {
   names?: Readonly<Record<string, string>>;
 }
 
+const columnTypes: Partial<Record<KeptField['kind'], string>> = {
+  uuid: 'bytea',
+  bytes: 'bytea',
+  time: 'bigint',
+  texts: 'jsonb',
+};
+
 /** The column of a field. */
 function columnOf({ kind, max, isOptional, since }: KeptField): Column<unknown> {
-  const isBytes = kind === 'uuid' || kind === 'bytes';
   if (kind === 'count')
     return { type: max > 0x7fffffff ? 'bigint' : max > 0x7fff ? 'integer' : 'smallint', isOptional, since };
-  return {
-    type: kind === 'time' ? 'bigint' : isBytes ? 'bytea' : 'text',
-    isKey: kind === 'device',
-    isOptional,
-    since,
-  };
+  const type = columnTypes[kind] ?? 'text';
+  return { type, isOptional, since, ...(kind === 'text' && !isOptional && { default: "''" }) };
 }
 
 /** The columns of a record's fields. */
@@ -111,9 +115,10 @@ export class DatabaseTable<R extends Row> {
   #define(added: number): string[] {
     const names = this.columnNames.filter((name) => (this.shape.columns[name].since ?? 1) === added);
     return names.map((name) => {
-      const { type, isKey, isNullable, isOptional } = this.shape.columns[name];
+      const { type, isKey, isNullable, isOptional, default: value } = this.shape.columns[name];
       const collation = isKey ? ' COLLATE "C"' : '';
-      return `${this.columnOf(name)} ${type}${collation}${isNullable || isOptional ? '' : ' NOT NULL'}`;
+      const none = added === 1 || value === undefined ? '' : ` DEFAULT ${value}`;
+      return `${this.columnOf(name)} ${type}${collation}${isNullable || isOptional ? '' : ` NOT NULL${none}`}`;
     });
   }
 

@@ -11,3 +11,12 @@ it('a field that is declared later is added to its table, which the first migrat
   expect(table.alter(2)).toBe('ALTER TABLE task ADD COLUMN tries_max smallint;');
   expect(table.alter(3)).toBe('');
 });
+
+it('a text that is declared later is empty in the rows that are there, and an optional one null', () => {
+  const fields = { id: field.uuid, title: field.text(9, 2), place: field.optional(field.text(9), 2) };
+  const table = new DatabaseTable({ table: 'task', columns: columnsOf(fields), key: ['id'] });
+  expect(table.alter(2).split('\n')).toEqual([
+    "ALTER TABLE task ADD COLUMN title text NOT NULL DEFAULT '';",
+    'ALTER TABLE task ADD COLUMN place text;',
+  ]);
+});
