@@ -1,5 +1,6 @@
 import { deviceKeyOf, generateDeviceId, generateDeviceSecret } from '../../src/core/identity.ts';
 import type { Device } from '../../src/domain/devices/device.ts';
+import { undescribed } from '../../src/domain/devices/device-fields.ts';
 import { digestOf } from '../../src/domain/devices/new-device.ts';
 import { fleetId } from '../servers/devices.ts';
 import { payloadOf, payloadSchema } from '../servers/payload-schema.ts';
@@ -21,6 +22,7 @@ export function sampleDevice(): SampleDevice {
     device: deviceKeyOf(fleetId, deviceId),
     enabled: true,
     secretDigests: [digestOf(secret)],
+    ...undescribed,
     name: 'Pump 1',
     tags: ['outdoor'],
     createdAtMs: Date.now(),

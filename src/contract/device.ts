@@ -25,11 +25,13 @@ import { declareRoutes, noDocument } from './routes/route.ts';
 const states = ['connected', 'active', 'offline'] as const;
 export type DeviceState = (typeof states)[number];
 
+/** Members of a device that operators set, named as they are kept. */
+const description = { name, tags };
+
 export const deviceDocument = Type.Object({
   fleet_id: fleetId,
   device_id: deviceId,
-  name,
-  tags,
+  ...description,
   enabled: Type.Boolean(),
   created_at: time,
   old_secret_until: nullable('string', {
@@ -66,18 +68,19 @@ const secretDocument = Type.Object({
   device_id: deviceId,
   device_secret: Type.String({ pattern: deviceSecretPattern.source }),
 });
-const createdDeviceDocument = Type.Interface(
-  [secretDocument],
-  Type.Pick(deviceDocument, ['name', 'tags', 'enabled', 'created_at']).properties,
-);
+const createdDeviceDocument = Type.Interface([secretDocument], {
+  ...description,
+  enabled: Type.Boolean(),
+  created_at: time,
+});
 export type CreatedDeviceDocument = Static<typeof createdDeviceDocument>;
 const rotatedSecretDocument = Type.Interface([secretDocument], {
   old_secret_until: nullable('string'),
 });
 export type RotatedSecretDocument = Static<typeof rotatedSecretDocument>;
 
-const newDeviceBody = closedPartial({ device_id: deviceId, name, tags });
-const deviceChangeBody = closedPartial({ enabled: Type.Boolean(), name, tags });
+const newDeviceBody = closedPartial({ device_id: deviceId, ...description });
+const deviceChangeBody = closedPartial({ enabled: Type.Boolean(), ...description });
 export type DeviceChangeBody = Static<typeof deviceChangeBody>;
 
 /** Filter of a fleet's devices; all parameters must match. */
@@ -192,8 +195,7 @@ export const newDevicesBody = closedObject({
 /** A device as one line of an import or an export. */
 export const deviceLine = closedPartial({
   device_id: deviceId,
-  name,
-  tags,
+  ...description,
   enabled: Type.Boolean(),
   secret: Type.String({ pattern: deviceSecretPattern.source }),
   secret_digest: Type.String({ pattern: '^[0-9a-f]{64}$' }),

@@ -1,5 +1,5 @@
 import { type Static, type TObjectOptions, type TProperties, type TSchema, Type } from 'typebox';
-import { tagLengthMax, tagsMax } from '../core/bounds.ts';
+import { nameLengthMax, tagLengthMax, tagsMax } from '../core/bounds.ts';
 import { deviceIdPattern, fleetIdPattern, schemaNamePattern } from '../core/identity.ts';
 import { plainCharacter } from '../core/plain-text.ts';
 
@@ -26,7 +26,7 @@ export const fleetId = Type.String({ pattern: fleetIdPattern.source });
 export const deviceId = Type.String({ pattern: deviceIdPattern.source });
 /** Pattern of names and tags. */
 export const plainPattern = `^${plainCharacter}*$`;
-export const name = Type.String({ maxLength: 255, pattern: plainPattern });
+export const name = Type.String({ maxLength: nameLengthMax, pattern: plainPattern });
 export const tag = Type.String({ minLength: 1, maxLength: tagLengthMax, pattern: plainPattern });
 export const tags = Type.Array(tag, { maxItems: tagsMax, uniqueItems: true });
 /** Any object; an answer omits members that its schema does not describe. */

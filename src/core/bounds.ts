@@ -1,5 +1,7 @@
 /** Fixed bounds of operators' and actions' input; no configuration changes them. */
 
+/** Characters of a name for people. */
+export const nameLengthMax = 255;
 /** Tags per device. */
 export const tagsMax = 32;
 /** Characters per tag. */

@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto';
-import { deviceKeyOf, generateDeviceId, generateDeviceSecret, generateFleetId } from '../core/identity.ts';
+import { type DeviceKey, deviceIdOf, generateFleetId } from '../core/identity.ts';
 import { formatUuid } from '../core/uuid.ts';
 import type { Registry } from '../declarations/registry.ts';
 import type { SchemaKind } from '../declarations/schemas/schema.ts';
+import { newDevice } from '../domain/devices/new-device.ts';
 import type { Shard } from '../domain/shard.ts';
 
 /** The demo device of a first start. Its secret is shown only once and not stored. */
@@ -34,30 +34,25 @@ const schemas: readonly [SchemaKind, string, object][] = [
 /** Creates a fleet with a datapoint and a message schema, and one device with one mail. */
 export async function createDemo(
   registry: Registry,
-  shards: { of(device: ReturnType<typeof deviceKeyOf>): Shard },
+  shards: { of(device: DeviceKey): Shard },
   limits: { ttlSeconds: number; mailboxMailsMax: number },
 ): Promise<Demo> {
   const fleetId = generateFleetId();
-  const deviceId = generateDeviceId();
-  const secret = generateDeviceSecret();
-  const createdAtMs = Date.now();
-  await registry.createFleet({ fleetId, name: 'demo', createdAtMs });
+  await registry.createFleet({ fleetId, name: 'demo', createdAtMs: Date.now() });
   for (const [kind, name, schema] of schemas) {
     await registry.putSchema(fleetId, kind, name, Buffer.from(JSON.stringify(schema, null, 2)));
   }
-  const device = deviceKeyOf(fleetId, deviceId);
+  const made = newDevice(fleetId, { name: 'demo device', tags: ['demo'] });
+  const { device } = made.device;
   const shard = shards.of(device);
-  const secretDigests = [hash('sha256', secret, 'buffer')];
-  await shard.devices.create([
-    { device, enabled: true, secretDigests, name: 'demo device', tags: ['demo'], createdAtMs },
-  ]);
+  await shard.devices.create([made.device]);
   const payload = Buffer.from('{"text":"Hello from Fleetpost"}');
   const queued = await shard.mail.enqueue({ device, name: 'welcome', payload, ...limits });
   if (queued.result !== 'queued') throw new Error('the demo device did not take its mail');
   return {
     fleet_id: fleetId,
-    device_id: deviceId,
-    device_secret: secret,
+    device_id: deviceIdOf(device),
+    device_secret: made.secret,
     mail_id: formatUuid(queued.mailId),
   };
 }

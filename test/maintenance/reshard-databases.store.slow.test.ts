@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../src/core/identity.ts';
 import { WorkerMetrics } from '../../src/core/telemetry/worker-metrics.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
+import { undescribed } from '../../src/domain/devices/device-fields.ts';
 import type { Broadcast } from '../../src/domain/mail/broadcast.ts';
 import type { Enqueue } from '../../src/domain/mail/mail.ts';
 import { shardFor, shardOf } from '../../src/domain/placement.ts';
@@ -96,7 +97,13 @@ async function fill(store: Store): Promise<Map<DeviceKey, Uint8Array[]>> {
     const shard = store.of(device);
     const plain = { device, secretDigests: [Buffer.alloc(32, index)], createdAtMs: 1_000 + index };
     await shard.devices.create([
-      { ...plain, name: `Name ${index}`, tags: ['all', `t${index % 3}`], enabled: index % 5 !== 0 },
+      {
+        ...plain,
+        ...undescribed,
+        name: `Name ${index}`,
+        tags: ['all', `t${index % 3}`],
+        enabled: index % 5 !== 0,
+      },
     ]);
     const ids: Uint8Array[] = [];
     const send = async (more: Partial<Enqueue> = {}): Promise<Uint8Array> => {
@@ -412,6 +419,7 @@ describe('databases that are added to the store, or go', () => {
         device,
         secretDigests: [Buffer.alloc(32, 1)],
         createdAtMs: 1,
+        ...undescribed,
         name: 'one of many',
         tags: ['all'],
         enabled: true,

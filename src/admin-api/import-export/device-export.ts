@@ -3,7 +3,9 @@ import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
+import { descriptionFields } from '../../domain/devices/device-fields.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
+import { picked } from '../../domain/fields.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { Handlers } from '../request/routes.ts';
@@ -12,7 +14,7 @@ import type { Transfers } from '../request/transfers.ts';
 import type { Turn } from '../request/turn.ts';
 import { deviceFilterOf } from '../routes/device-filter.ts';
 import { listDevices } from '../routes/device-list.ts';
-import { csvLine, nameCell, tagsCell } from './device-lines.ts';
+import { cellOf, csvLine } from './device-lines.ts';
 
 interface Parts {
   config: AdminApiConfig;
@@ -24,12 +26,13 @@ interface Parts {
 const devicesPerChunk = 250;
 
 function header(withDigests: boolean): string {
-  const columns = ['fleet_id', 'device_id', 'name', 'tags', 'enabled', 'created_at'];
+  const columns = ['fleet_id', 'device_id', ...Object.keys(descriptionFields), 'enabled', 'created_at'];
   return csvLine(withDigests ? [...columns, 'secret_digest'] : columns);
 }
 
 function line(status: DeviceStatus, format: DeviceExportQuery['format'], withDigests: boolean): string {
-  const { device, name, tags, enabled, createdAtMs, secretDigests } = status;
+  const { device, enabled, createdAtMs, secretDigests } = status;
+  const description = picked(descriptionFields, status);
   const createdAt = timeTextOf(createdAtMs);
   const [digest] = secretDigests;
   const digestText = withDigests && digest !== undefined ? Buffer.from(digest).toString('hex') : undefined;
@@ -37,14 +40,13 @@ function line(status: DeviceStatus, format: DeviceExportQuery['format'], withDig
     const cells = [
       fleetIdOf(device),
       deviceIdOf(device),
-      nameCell(name),
-      tagsCell(tags),
+      ...Object.values(description).map(cellOf),
       String(enabled),
       createdAt,
     ];
     return csvLine(withDigests ? [...cells, digestText ?? ''] : cells);
   }
-  const document = { fleet_id: fleetIdOf(device), device_id: deviceIdOf(device), name, tags, enabled };
+  const document = { fleet_id: fleetIdOf(device), device_id: deviceIdOf(device), ...description, enabled };
   return `${JSON.stringify({ ...document, created_at: createdAt, secret_digest: digestText })}\n`;
 }
 

@@ -7,7 +7,9 @@ import { tagsMax } from '../../core/bounds.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Device, DeviceChange, DevicePut, PutOutcome } from '../../domain/devices/device.ts';
+import { descriptionFields } from '../../domain/devices/device-fields.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
+import { picked } from '../../domain/fields.ts';
 import type { Shards } from '../../domain/shard.ts';
 import { onEachShard } from '../request/by-shard.ts';
 import type { Turn } from '../request/turn.ts';
@@ -76,21 +78,20 @@ interface Put extends DevicePut {
 }
 
 function putOf(line: number, input: DeviceLine, { fleetId, onExisting }: ImportOptions): Put {
-  const { device_id: deviceId, name, tags, enabled = true, secret, secret_digest: digestText } = input;
-  const fresh = newDevice(fleetId, { deviceId, name, tags });
+  const { device_id: id, enabled, secret, secret_digest: digestText, ...description } = input;
+  const fresh = newDevice(fleetId, description, id);
   const digest =
     secret !== undefined
       ? digestOf(secret)
       : digestText !== undefined
         ? Buffer.from(digestText, 'hex')
         : undefined;
-  const device = { ...fresh.device, enabled, ...(digest && { secretDigests: [digest] }) };
   const change: DeviceChange = {
-    ...(input.enabled !== undefined && { enabled }),
-    ...(name !== undefined && { name }),
-    ...(tags !== undefined && { tags }),
+    ...description,
+    ...(enabled !== undefined && { enabled }),
     ...(digest !== undefined && { secretDigests: [digest] }),
   };
+  const device: Device = { ...fresh.device, ...change };
   const generatedSecret = digest === undefined ? fresh.secret : '';
   return { line, device, change: onExisting === 'update' ? change : undefined, generatedSecret };
 }
@@ -117,8 +118,10 @@ function answerOf(
 }
 
 /** The fields of a device that a line can set. */
-function identityOf({ name, tags, enabled, secretDigests }: Device): unknown[] {
-  return [name, [...tags], enabled, secretDigests.map((digest) => Buffer.from(digest).toString('hex'))];
+function identityOf(device: Device): unknown {
+  const { enabled, secretDigests } = device;
+  const digests = secretDigests.map((digest) => Buffer.from(digest).toString('hex'));
+  return { enabled, digests, ...picked(descriptionFields, device) };
 }
 
 /** Imports the devices of a body, one per line. Answers each line once its device is on disk. */

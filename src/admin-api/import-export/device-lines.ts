@@ -1,6 +1,8 @@
 import { parse } from 'csv-parse/sync';
 import type { Static } from 'typebox';
 import { deviceLine } from '../../contract/device.ts';
+import { descriptionFields } from '../../domain/devices/device-fields.ts';
+import type { Fields } from '../../domain/fields.ts';
 import { validatorOf } from '../request/compiled-schemas.ts';
 
 const newline = 0x0a;
@@ -143,16 +145,22 @@ export function csvReader(header: Buffer): LineReader {
   };
 }
 
-/** Parses a cell. name: without the mark that an export puts before a formula. tags: separated by semicolons, or a JSON array if one contains a semicolon. */
+const fields: Fields = descriptionFields;
+
+/**
+ * Parses a cell: a text without the mark that an export puts before a formula; several separated by semicolons, or a JSON
+ * array if one contains a semicolon.
+ */
 function ofCell(column: string, cell: string): unknown {
-  if (column === 'name') return ofNameCell(cell);
   if (column === 'enabled') return cell === 'true' ? true : cell === 'false' ? false : cell;
-  if (column !== 'tags') return cell;
+  const kind = fields[column]?.kind;
+  if (kind === 'text') return ofTextCell(cell);
+  if (kind !== 'texts') return cell;
   if (!cell.startsWith('[')) return cell.split(';');
   try {
     return JSON.parse(cell);
   } catch {
-    throw new BadLine('tags starts like a JSON array but is not one.');
+    throw new BadLine(`${column} starts like a JSON array but is not one.`);
   }
 }
 
@@ -164,19 +172,23 @@ export function csvLine(cells: readonly string[]): string {
 const formula = /^'*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
 const formulaMark = "'";
 
-/** Formats a name, with a mark before what a spreadsheet would take for a formula: devices may name themselves. */
-export function nameCell(name: string): string {
-  return formula.test(name) ? formulaMark + name : name;
+/** Formats a field as `ofCell` parses it. */
+export function cellOf(value: string | readonly string[]): string {
+  return typeof value === 'string' ? textCell(value) : textsCell(value);
 }
 
-/** Reverses `nameCell`. */
-function ofNameCell(cell: string): string {
+/** Formats a text, with a mark before what a spreadsheet would take for a formula: devices may name themselves. */
+function textCell(text: string): string {
+  return formula.test(text) ? formulaMark + text : text;
+}
+
+/** Reverses `textCell`. */
+function ofTextCell(cell: string): string {
   return cell.startsWith(formulaMark) && formula.test(cell) ? cell.slice(1) : cell;
 }
 
-/** Formats tags as `ofCell` parses them. */
-export function tagsCell(tags: readonly string[]): string {
+function textsCell(texts: readonly string[]): string {
   const isPlain =
-    tags.every((tag) => !/[;\p{Cc}]/u.test(tag) && !formula.test(tag)) && !tags[0]?.startsWith('[');
-  return isPlain ? tags.join(';') : JSON.stringify(tags);
+    texts.every((text) => !/[;\p{Cc}]/u.test(text) && !formula.test(text)) && !texts[0]?.startsWith('[');
+  return isPlain ? texts.join(';') : JSON.stringify(texts);
 }

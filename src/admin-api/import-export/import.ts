@@ -6,7 +6,9 @@ import { Mutex } from '../../core/async.ts';
 import { groupBy } from '../../core/groups.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
+import { descriptionFields } from '../../domain/devices/device-fields.ts';
 import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
+import { picked } from '../../domain/fields.ts';
 import type { Shard, Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { AdminApp } from '../request/admin-app.ts';
@@ -46,8 +48,8 @@ async function store(devices: readonly NewDevice[], shards: Shards): Promise<New
       const taken = await shard.devices.create(group.map(({ device }) => device));
       if (taken === undefined) return group;
       const renamed = group.map((one) => {
-        const { device, name, tags } = one.device;
-        return device === taken ? newDevice(fleetIdOf(device), { name, tags }) : one;
+        const { device } = one.device;
+        return device === taken ? newDevice(fleetIdOf(device), picked(descriptionFields, one.device)) : one;
       });
       return store(renamed, shards);
     }),
@@ -57,7 +59,7 @@ async function store(devices: readonly NewDevice[], shards: Shards): Promise<New
 
 async function* generate(
   { registry, shards, writes }: Pick<ImportParts, 'registry' | 'shards' | 'writes'>,
-  { fleetId, count, tags }: { fleetId: string; count: number; tags: readonly string[] },
+  { fleetId, count, tags }: { fleetId: string; count: number; tags: string[] },
   signal: AbortSignal,
   onStored: (devices: number) => void,
 ): AsyncGenerator<string> {

@@ -5,7 +5,9 @@ import { groupBy } from '../../core/groups.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
+import { descriptionFields } from '../../domain/devices/device-fields.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
+import { picked } from '../../domain/fields.ts';
 import type { Shards } from '../../domain/shard.ts';
 import { timeTextOf } from './times.ts';
 
@@ -47,8 +49,7 @@ function describeDevice(status: DeviceStatus, state: DeviceState): DeviceDocumen
   return {
     fleet_id: fleetIdOf(status.device),
     device_id: deviceIdOf(status.device),
-    name: status.name,
-    tags: [...status.tags],
+    ...picked(descriptionFields, status),
     enabled: status.enabled,
     created_at: timeTextOf(status.createdAtMs),
     old_secret_until: timeTextOf(status.oldSecretUntilMs),

@@ -1,11 +1,12 @@
-import type { DeviceChangeBody, DeviceDocument, deviceRoutes } from '../../contract/device.ts';
+import type { DeviceDocument, deviceRoutes } from '../../contract/device.ts';
 import { clientAddressText } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
-import type { DeviceChange } from '../../domain/devices/device.ts';
+import { descriptionFields } from '../../domain/devices/device-fields.ts';
 import type { LockoutList } from '../../domain/devices/lockout.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
+import { picked } from '../../domain/fields.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { deviceOfRequest } from '../request/admin-app.ts';
@@ -25,15 +26,6 @@ interface Parts {
 
 type Routes = typeof deviceRoutes;
 type DevicePath = { fleet_id: string; device_id: string };
-
-/** Omits absent fields, because the shard takes a present one, even if undefined, as a change. */
-function changeOf({ enabled, name, tags }: DeviceChangeBody): DeviceChange {
-  return {
-    ...(enabled !== undefined && { enabled }),
-    ...(name !== undefined && { name }),
-    ...(tags !== undefined && { tags }),
-  };
-}
 
 /** @throws ApiError device_not_found. */
 async function readDevice(context: Parts, path: DevicePath): Promise<DeviceDocument> {
@@ -68,8 +60,9 @@ const createDevice =
   ({ registry, shards }: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/devices'> =>
   async ({ params, body, audited }, reply) => {
     const { fleet } = registry.fleet(params.fleet_id);
-    const made = newDevice(fleet.fleetId, { ...body, deviceId: body.device_id });
-    const { device, name, tags, enabled, createdAtMs } = made.device;
+    const { device_id: id, ...description } = body;
+    const made = newDevice(fleet.fleetId, description, id);
+    const { device, enabled, createdAtMs } = made.device;
     audited.about.device_id = deviceIdOf(device);
     const taken = await shards.of(device).devices.create([made.device]);
     if (taken !== undefined) throw new ApiError('already_exists');
@@ -78,8 +71,7 @@ const createDevice =
       fleet_id: fleet.fleetId,
       device_id: deviceIdOf(device),
       device_secret: made.secret,
-      name,
-      tags: [...tags],
+      ...picked(descriptionFields, made.device),
       enabled,
       created_at: timeTextOf(createdAtMs),
     };
@@ -136,7 +128,7 @@ export function deviceHandlers(parts: Parts): Handlers<Routes> {
     'GET /fleets/{fleet_id}/devices/{device_id}': showDevice(parts),
     'PATCH /fleets/{fleet_id}/devices/{device_id}': async ({ params, body }) => {
       const device = deviceOfRequest(parts, params);
-      const found = await parts.shards.of(device).devices.change(device, changeOf(body));
+      const found = await parts.shards.of(device).devices.change(device, body);
       if (!found) throw new ApiError('device_not_found');
       return readDevice(parts, params);
     },

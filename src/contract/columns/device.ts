@@ -1,6 +1,9 @@
 import type { DeviceDocument } from '../device.ts';
 import type { ListColumns } from './column.ts';
 
+/** Members of a line of an import, for people. */
+export const importedMembers = 'device_id, name, tags, enabled, secret or secret_digest';
+
 export const deviceColumns = [
   { name: 'device_id', label: 'Device', kind: 'id' },
   { name: 'name', label: 'Name' },

@@ -1,3 +1,4 @@
+import { nameLengthMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdPattern, deviceSecretPattern, fleetIdPattern } from '../../core/identity.ts';
 import { plainCharacter } from '../../core/plain-text.ts';
@@ -16,7 +17,7 @@ const fields: Readonly<Record<string, RegExp>> = {
   claim_token: /^[\x21-\x7e]{1,64}$/,
   device_id: deviceIdPattern,
   device_secret: deviceSecretPattern,
-  name: new RegExp(`^${plainCharacter}{0,255}$`, 'u'),
+  name: new RegExp(`^${plainCharacter}{0,${nameLengthMax}}$`, 'u'),
 };
 const required: readonly string[] = ['fleet_id', 'claim_token'];
 

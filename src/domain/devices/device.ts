@@ -1,5 +1,7 @@
 import type { DeviceKey } from '../../core/identity.ts';
+import type { RecordOf } from '../fields.ts';
 import type { Fetches } from '../mail/mail.ts';
+import type { Description, deviceFields } from './device-fields.ts';
 
 /** Fields of a device that authentication needs. */
 export interface DeviceCredentials {
@@ -18,11 +20,8 @@ export interface Authentication extends DeviceCredentials {
   mailboxSize?: number | undefined;
 }
 
-export interface Device extends DeviceCredentials {
+export interface Device extends DeviceCredentials, RecordOf<typeof deviceFields> {
   device: DeviceKey;
-  name: string;
-  tags: readonly string[];
-  createdAtMs: number;
 }
 
 export interface DeviceStatus extends Device {
@@ -36,10 +35,8 @@ export interface DeviceStatus extends Device {
 }
 
 /** Changes by an operator; absent fields stay. */
-export interface DeviceChange {
+export interface DeviceChange extends Partial<Description> {
   enabled?: boolean;
-  name?: string;
-  tags?: readonly string[];
   /** Replaces the secrets. Setting just the newest one again changes nothing. */
   secretDigests?: readonly Uint8Array[];
   /** Applied after `tags`, to the tags of then; added ones come last. */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { deviceKeyOf, generateDeviceId, generateDeviceSecret } from '../../core/identity.ts';
 import type { Device } from './device.ts';
+import { type Description, undescribed } from './device-fields.ts';
 
 /** A device to be stored, and the only copy of its secret (D3). */
 export interface NewDevice {
@@ -13,23 +14,19 @@ export function digestOf(secret: string): Uint8Array {
   return hash('sha256', secret, 'buffer');
 }
 
-/** Generates `deviceId` and `secret` if absent. */
+/** Generates the id and the secret if absent. */
 export function newDevice(
   fleetId: string,
-  description: {
-    deviceId?: string | undefined;
-    secret?: string | undefined;
-    name?: string | undefined;
-    tags?: readonly string[] | undefined;
-  },
+  description: Partial<Description>,
+  id = generateDeviceId(),
+  secret = generateDeviceSecret(),
 ): NewDevice {
-  const secret = description.secret ?? generateDeviceSecret();
   const device: Device = {
-    device: deviceKeyOf(fleetId, description.deviceId ?? generateDeviceId()),
+    device: deviceKeyOf(fleetId, id),
     enabled: true,
     secretDigests: [digestOf(secret)],
-    name: description.name ?? '',
-    tags: description.tags ?? [],
+    ...undescribed,
+    ...description,
     createdAtMs: Date.now(),
   };
   return { device, secret };

@@ -118,12 +118,8 @@ export class Claims {
     await claimTokens.take(token);
     try {
       for (let draws = claim.deviceId === undefined ? drawsMax : 1; draws > 0; draws -= 1) {
-        const { device, secret } = newDevice(claim.fleetId, {
-          deviceId: claim.deviceId,
-          secret: claim.deviceSecret,
-          name: claim.name,
-          tags: token.tags,
-        });
+        const description = { name: claim.name ?? '', tags: [...token.tags] };
+        const { device, secret } = newDevice(claim.fleetId, description, claim.deviceId, claim.deviceSecret);
         const taken = await shards.of(device.device).devices.create([device]);
         if (taken === undefined) {
           return { fleetId: claim.fleetId, deviceId: deviceIdOf(device.device), deviceSecret: secret };

@@ -1,6 +1,8 @@
 import { OperatorError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../core/identity.ts';
+import { descriptionFields } from '../../domain/devices/device-fields.ts';
 import { bucketOf } from '../../domain/devices/seen-bucket.ts';
+import { picked } from '../../domain/fields.ts';
 import { decodeCounts } from '../../storage/lmdb/devices/device-index.ts';
 import { changeName } from '../../storage/lmdb/devices/name-index.ts';
 import { changeSeen } from '../../storage/lmdb/devices/seen-index.ts';
@@ -58,7 +60,8 @@ function devices(tables: Tables, isPlaced: IsPlaced): Part<rows.DeviceRow> {
 }
 
 /** @throws OperatorError */
-function check({ device, name, tags }: rows.DeviceRow, isPlaced: IsPlaced): void {
+function check(row: rows.DeviceRow, isPlaced: IsPlaced): void {
+  const { device } = row;
   const who = `Device ${deviceIdOf(device)} of fleet ${fleetIdOf(device)}`;
   if (!isPlaced(device)) {
     throw new OperatorError(
@@ -66,9 +69,10 @@ function check({ device, name, tags }: rows.DeviceRow, isPlaced: IsPlaced): void
     );
   }
   // PostgreSQL text holds any character but this one.
-  if ([name, ...tags].some((text) => text.includes('\0'))) {
+  const texts = Object.values(picked(descriptionFields, row)).flat();
+  if (texts.some((text) => text.includes('\0'))) {
     throw new OperatorError(
-      `${who} has a zero character in its name or in a tag, which PostgreSQL rejects. Change that first.`,
+      `${who} has a zero character in its name, in a tag or in another text, which PostgreSQL rejects. Change that first.`,
     );
   }
 }

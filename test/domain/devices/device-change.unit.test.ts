@@ -3,12 +3,14 @@ import { expect, it } from 'vitest';
 import { deviceKeyOf } from '../../../src/core/identity.ts';
 import type { Device, DeviceChange } from '../../../src/domain/devices/device.ts';
 import { addedCounts, decideChange, withoutOldSecret } from '../../../src/domain/devices/device-change.ts';
+import { undescribed } from '../../../src/domain/devices/device-fields.ts';
 
 const digestOf = (byte: number): Buffer => Buffer.alloc(32, byte);
 const before: Device = {
   device: deviceKeyOf('FLEET001', 'DEVICE0001'),
   enabled: true,
   secretDigests: [digestOf(1)],
+  ...undescribed,
   name: 'pump',
   tags: ['a', 'b'],
   createdAtMs: 1,

@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatUuid, generateUuid, parseUuid } from '../../../src/core/uuid.ts';
+import { undescribed } from '../../../src/domain/devices/device-fields.ts';
 import type { Enqueue, EnqueueOutcome } from '../../../src/domain/mail/mail.ts';
 import { engines } from './engine.ts';
 import { device, digestOf, mailFor, NotingSink, second, useStore } from './store.ts';
@@ -241,7 +242,7 @@ describe.each(engines)('mail that is sent once on $name', (engine) => {
             mails = undefined;
           } else if (type === 'create') {
             const taken = await store.shard.devices.create([
-              { device, enabled: true, secretDigests: [digestOf(1)], name: '', tags: [], createdAtMs: 0 },
+              { device, enabled: true, secretDigests: [digestOf(1)], ...undescribed, createdAtMs: 0 },
             ]);
             expect(taken).toBe(mails && device);
             mails ??= [];

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, test } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../../src/core/identity.ts';
 import { formatUuid } from '../../../src/core/uuid.ts';
 import type { Device } from '../../../src/domain/devices/device.ts';
+import { undescribed } from '../../../src/domain/devices/device-fields.ts';
 import type {
   Announcement,
   Enqueue,
@@ -26,7 +27,7 @@ export const digestOf = (secret: number): Buffer => Buffer.alloc(32, secret);
 export const payloadOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 export function newDevice(key: DeviceKey, rest: Partial<Device> = {}): Device {
-  const plain = { enabled: true, secretDigests: [digestOf(1)], name: '', tags: [], createdAtMs: 1_000 };
+  const plain = { enabled: true, secretDigests: [digestOf(1)], ...undescribed, createdAtMs: 1_000 };
   return { device: key, ...plain, ...rest };
 }
 

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../../src/core/identity.ts';
 import { formatUuid } from '../../../src/core/uuid.ts';
 import type { Device } from '../../../src/domain/devices/device.ts';
+import { undescribed } from '../../../src/domain/devices/device-fields.ts';
 import type { Enqueue } from '../../../src/domain/mail/mail.ts';
 import { sweepRecordsMax } from '../../../src/domain/write.ts';
 import type { Config } from '../../../src/server/configuration/config.ts';
@@ -34,8 +35,7 @@ function created(key: DeviceKey): Device {
     device: key,
     enabled: true,
     secretDigests: [Buffer.alloc(32)],
-    name: '',
-    tags: [],
+    ...undescribed,
     createdAtMs: 0,
   };
 }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../../src/core/identity.ts';
 import { WorkerMetrics } from '../../../src/core/telemetry/worker-metrics.ts';
 import type { Device } from '../../../src/domain/devices/device.ts';
+import { undescribed } from '../../../src/domain/devices/device-fields.ts';
 import type { LogRetention } from '../../../src/domain/log-retention.ts';
 import type { Ingest, IngestOutcome, StoredRecord } from '../../../src/domain/records/record.ts';
 import { Database } from '../../../src/storage/postgres/connection/database.ts';
@@ -33,8 +34,7 @@ export function newDevice(device: DeviceKey, more: Partial<Device> = {}): Device
   const plain = {
     enabled: true,
     secretDigests: [Buffer.alloc(32, 1)],
-    name: '',
-    tags: [],
+    ...undescribed,
     createdAtMs: 1_000,
   };
   return { device, ...plain, ...more };

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { type DeviceKey, deviceKeyOf } from '../../../src/core/identity.ts';
 import { WorkerMetrics } from '../../../src/core/telemetry/worker-metrics.ts';
+import { undescribed } from '../../../src/domain/devices/device-fields.ts';
 import type { IngestOutcome } from '../../../src/domain/records/record.ts';
 import { Database } from '../../../src/storage/postgres/connection/database.ts';
 import { migrate } from '../../../src/storage/postgres/schema/migrate.ts';
@@ -52,7 +53,7 @@ export class ShardNode implements AsyncDisposable {
       log,
     });
     const secretDigests = [Buffer.alloc(32, 1)];
-    const given = { device, enabled: true, secretDigests, name: '', tags: [], createdAtMs: 1_000 };
+    const given = { device, enabled: true, secretDigests, ...undescribed, createdAtMs: 1_000 };
     await shard.devices.put([{ device: given, change: undefined }]);
     return new ShardNode(shard, lines);
   }

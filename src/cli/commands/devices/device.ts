@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander';
 import { deviceColumns } from '../../../contract/columns/device.ts';
-import type { DeviceDocument } from '../../../contract/device.ts';
+import type { DeviceChangeBody, DeviceDocument } from '../../../contract/device.ts';
 import { type Path, pathTo } from '../../../contract/routes/path.ts';
 import { OperatorError } from '../../../core/errors.ts';
 import { connect } from '../../connection.ts';
 import { secondsOption } from '../../moment.ts';
 import { deviceIdOption, type FleetOptions, fleetCommand, option, several } from '../../options.ts';
 import { fields, print } from '../../output.ts';
-import { listCommand, requestCommand } from '../declared.ts';
+import { listCommand, type OptionsOf, requestCommand, valuesOf, withOptions } from '../declared.ts';
 import { fieldsOf, latestLines } from '../records/record-lines.ts';
 import { addDeviceChange } from './device-change.ts';
 import { addDeviceDelete } from './device-delete.ts';
@@ -38,28 +38,29 @@ function deviceCommand<O extends FleetOptions>(
   );
 }
 
-interface DeviceSettings {
-  name?: string;
-  tag?: string[];
-  clearTags?: boolean;
-}
+/** Texts about a device, for its creation and later. */
+const texts: OptionsOf<DeviceChangeBody> = {
+  name: option('--name <text>', 'a name for people'),
+};
 
 /** `device set`. */
 function addDeviceSet(group: Command): void {
-  deviceCommand(
+  const command = deviceCommand(
     group,
     'set',
     'change the name or the tags of a device; absent options stay as they are',
-    async (path, options: FleetOptions & DeviceSettings) => {
-      const json = { name: options.name, tags: options.clearTags ? [] : options.tag };
-      if (json.name === undefined && json.tags === undefined) {
-        throw new OperatorError('Nothing to change: give --name, --tag or --clear-tags.');
+    async (path, options: FleetOptions & { tag?: string[]; clearTags?: boolean }) => {
+      const tags = options.clearTags ? [] : options.tag;
+      const json = { ...valuesOf(texts, options), ...(tags && { tags }) };
+      if (Object.keys(json).length === 0) {
+        const flags = Object.values(texts).map(({ long }) => long);
+        throw new OperatorError(`Nothing to change: give ${flags.join(', ')}, --tag or --clear-tags.`);
       }
       const device = await connect(options).request('PATCH', path, { json });
       print(options, device, fields(device));
     },
-  )
-    .option('--name <text>', 'a name for people')
+  );
+  withOptions(command, texts)
     .option('--tag <tag>', 'tag of the device, instead of all it has; repeatable', several)
     .addOption(new Option('--clear-tags', 'remove all its tags').conflicts('tag'));
 }
@@ -104,7 +105,7 @@ export function addDeviceCommands(program: Command): void {
     does: 'create a device; its secret is shown only once',
     body: {
       device_id: option('--id <id>', '10 letters or digits; default: random', deviceIdOption),
-      name: option('--name <text>', 'a name for people'),
+      ...texts,
       tags: option('--tag <tag>', 'tag of the device; repeatable', several),
     },
   });

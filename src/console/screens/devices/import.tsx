@@ -1,4 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
+import { importedMembers } from '../../../contract/columns/device.ts';
 import type { ImportedLine } from '../../../contract/device.ts';
 import { Drawer } from '../../forms/dialogs.tsx';
 import { SelectField } from '../../forms/field.tsx';
@@ -75,9 +76,7 @@ export function Import({ fleetId, onClose, onImported }: ImportProps) {
           disabled={isBusy}
           onChange={({ currentTarget }) => start(currentTarget.files?.[0])}
         />
-        <span class="hint">
-          Columns: device_id, name, tags, enabled, secret or secret_digest; none is required.
-        </span>
+        <span class="hint">Columns: {importedMembers}; none is required.</span>
       </div>
       {error && <ErrorBanner error={error} />}
       {progress && <Outcome progress={progress} isBusy={isBusy} answer={answer.current} fleetId={fleetId} />}

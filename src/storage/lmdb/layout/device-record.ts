@@ -1,11 +1,13 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { Device, DeviceCredentials } from '../../../domain/devices/device.ts';
+import { deviceFields, undescribed } from '../../../domain/devices/device-fields.ts';
+import type { KeptField, RecordOf } from '../../../domain/fields.ts';
 import { pack, unpack } from '../../tables/codec.ts';
 import { readSequence, sequenceBytes, sequenceKey } from './keys.ts';
 
 /**
  * flags (1: enabled, 2: the last secret expires), number of secrets, their digests, the expiry of the last secret in
- * milliseconds, if it has one; then name, tags and creation time in msgpack.
+ * milliseconds, if it has one; then the other fields in msgpack.
  */
 const enabledFlag = 1;
 const endingFlag = 2;
@@ -19,23 +21,22 @@ export interface Indexed {
   enabled: boolean;
 }
 
-interface Description {
-  name: string;
-  tags: string[];
-  createdAtMs: number;
-}
+type Packed = RecordOf<typeof deviceFields>;
+
+const fields = Object.entries(deviceFields) as [keyof Packed, KeptField][];
 
 export function encodeDevice(device: Device): Buffer {
   const { oldSecretUntilMs } = device;
   const flags = (device.enabled ? enabledFlag : 0) | (oldSecretUntilMs === undefined ? 0 : endingFlag);
   const header = Buffer.from([flags, device.secretDigests.length]);
   const ending = oldSecretUntilMs === undefined ? [] : [sequenceKey(oldSecretUntilMs)];
-  const description: Description = {
-    name: device.name,
-    tags: [...device.tags],
-    createdAtMs: device.createdAtMs,
-  };
-  return Buffer.concat([header, ...device.secretDigests, ...ending, pack(description)]);
+  return Buffer.concat([header, ...device.secretDigests, ...ending, pack(packedFields(device))]);
+}
+
+function packedFields(device: Device): object {
+  const packed: Record<string, unknown> = {};
+  for (const [name, { since }] of fields) if (since === 1 || device[name] !== '') packed[name] = device[name];
+  return packed;
 }
 
 /**
@@ -44,7 +45,7 @@ export function encodeDevice(device: Device): Buffer {
  */
 export function decodeCredentials(bytes: Buffer): DeviceCredentials {
   if (bytes.length < headerBytes) throw new Error('a device record is damaged');
-  if (bytes.length <= descriptionAt(bytes)) throw new Error('a device record is damaged');
+  if (bytes.length <= packedAt(bytes)) throw new Error('a device record is damaged');
   const secrets = bytes.readUInt8(1);
   const secretDigests: Uint8Array[] = [];
   for (let i = 0; i < secrets; i += 1) {
@@ -59,32 +60,41 @@ export function decodeCredentials(bytes: Buffer): DeviceCredentials {
   return credentials;
 }
 
-/** The offset of the description. */
-function descriptionAt(bytes: Buffer): number {
+/** The offset of the fields in msgpack. */
+function packedAt(bytes: Buffer): number {
   const endingBytes = (bytes.readUInt8(0) & endingFlag) === 0 ? 0 : sequenceBytes;
   return headerBytes + bytes.readUInt8(1) * digestBytes + endingBytes;
 }
 
 export function decodeDevice(device: DeviceKey, bytes: Buffer): Device {
-  return { device, ...decodeCredentials(bytes), ...decodeDescription(bytes) };
+  return { device, ...decodeCredentials(bytes), ...undescribed, ...unpackFields(bytes) };
 }
 
 /** @throws Error for a damaged record. */
 export function decodeIndexed(bytes: Buffer): Indexed {
-  const { name, tags } = decodeDescription(bytes);
+  const { name, tags } = unpackFields(bytes);
   return { name, tags, enabled: (bytes.readUInt8(0) & enabledFlag) !== 0 };
 }
 
 /** Cuts off the bytes that the store's views have beyond their `length`. */
-function decodeDescription(bytes: Buffer): Description {
-  return unpack(bytes.subarray(descriptionAt(bytes), bytes.length)) as Description;
+function unpackFields(bytes: Buffer): Packed {
+  return unpack(bytes.subarray(packedAt(bytes), bytes.length)) as Packed;
 }
+
+const isSound: Partial<Record<KeptField['kind'], (value: unknown) => boolean>> = {
+  text: (value) => typeof value === 'string',
+  texts: Array.isArray,
+  time: (value) => typeof value === 'number',
+};
 
 /** True if the bytes can be a device. @throws msgpackr's error for bytes that are not msgpack. */
 export function isDeviceRecord(bytes: Buffer): boolean {
   if (bytes.length < headerBytes || bytes.readUInt8(0) > (enabledFlag | endingFlag)) return false;
-  const at = descriptionAt(bytes);
+  const at = packedAt(bytes);
   if (at >= bytes.length) return false;
-  const { name, tags, createdAtMs } = unpack(bytes.subarray(at)) as Partial<Description>;
-  return typeof name === 'string' && Array.isArray(tags) && typeof createdAtMs === 'number';
+  const packed = unpack(bytes.subarray(at)) as Partial<Packed>;
+  return fields.every(([name, { kind, since }]) => {
+    const value = packed[name];
+    return (value === undefined && since > 1) || isSound[kind]?.(value);
+  });
 }

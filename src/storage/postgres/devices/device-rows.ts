@@ -1,27 +1,35 @@
 import type { Device, DeviceCredentials, DeviceStatus } from '../../../domain/devices/device.ts';
+import { deviceFields } from '../../../domain/devices/device-fields.ts';
 import { nameInKey } from '../../../domain/devices/device-query.ts';
+import { picked } from '../../../domain/fields.ts';
 import { type ActivityRow, type DeviceRow, device, type MailboxRow } from '../schema/tables.ts';
 
 const digestBytes = 32;
 
-export type CredentialsRow = Pick<DeviceRow, 'enabled' | 'secret_digests' | 'old_secret_until_ms'>;
+/** Columns that authentication needs, of the table `t`. */
+export const credentialsColumns = (['device', 'enabled', 'secretDigests', 'oldSecretUntilMs'] as const)
+  .map((name) => device.selected(name))
+  .join(', ');
+export type CredentialsRow = Pick<DeviceRow, 'device' | 'enabled' | 'secretDigests' | 'oldSecretUntilMs'>;
 
-export function credentialsOf(row: CredentialsRow): DeviceCredentials {
-  const { enabled, secret_digests: digests, old_secret_until_ms: untilMs } = row;
+export function credentialsOf({
+  enabled,
+  secretDigests: digests,
+  oldSecretUntilMs,
+}: CredentialsRow): DeviceCredentials {
   const secretDigests: Uint8Array[] = [];
   for (let at = 0; at < digests.length; at += digestBytes) {
     secretDigests.push(copyOf(digests, at, at + digestBytes));
   }
-  return { enabled, secretDigests, ...(untilMs !== null && { oldSecretUntilMs: untilMs }) };
+  return { enabled, secretDigests, ...(oldSecretUntilMs !== undefined && { oldSecretUntilMs }) };
 }
 
 export function deviceOfRow(row: DeviceRow): Device {
-  const { device, name, tags, created_at_ms: createdAtMs } = row;
-  return { device, ...credentialsOf(row), name, tags, createdAtMs };
+  return { device: row.device, ...credentialsOf(row), ...picked(deviceFields, row) };
 }
 
-/** Columns of a device's status, from tables `d`, `m` and `a`. */
-export const statusColumns = `${device.columnNames.map((name) => `d.${name}`).join(', ')},
+/** Columns of a device's status, from tables `t`, `m` and `a`. */
+export const statusColumns = `${device.columns},
   m.size, m.waiting_since_ms AS "waitingSinceMs", a.last_seen_ms, a.address`;
 
 export type StatusRow = DeviceRow &
@@ -39,17 +47,15 @@ export function deviceStatusOfRow(row: StatusRow): DeviceStatus {
   };
 }
 
-export function rowOf(device: Device): DeviceRow {
-  const { name } = device;
+export function rowOf(made: Device): DeviceRow {
+  const { device, enabled, oldSecretUntilMs, name } = made;
   return {
-    device: device.device,
-    enabled: device.enabled,
-    secret_digests: Buffer.concat(device.secretDigests),
-    old_secret_until_ms: device.oldSecretUntilMs ?? null,
-    name,
-    name_key: name === '' ? null : nameKeyOf(name),
-    tags: [...device.tags],
-    created_at_ms: device.createdAtMs,
+    device,
+    enabled,
+    secretDigests: Buffer.concat(made.secretDigests),
+    oldSecretUntilMs,
+    nameKey: name === '' ? undefined : nameKeyOf(name),
+    ...picked(deviceFields, made),
   };
 }
 

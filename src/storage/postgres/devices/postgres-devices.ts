@@ -13,9 +13,11 @@ import { bucketInKey, bucketOf } from '../../../domain/devices/seen-bucket.ts';
 import { ShardDevices } from '../../../domain/devices/shard-devices.ts';
 import type { Database } from '../connection/database.ts';
 import { QueryBatcher } from '../connection/query-batcher.ts';
+import { device as deviceTable } from '../schema/tables.ts';
 import type { Writer } from '../writes/writer.ts';
 import {
   type CredentialsRow,
+  credentialsColumns,
   credentialsOf,
   deviceStatusOfRow,
   nameKeyOf,
@@ -26,7 +28,7 @@ import {
 /** A row of an index; columns beside the device are not read in all of them. */
 type Entry = {
   device: DeviceKey;
-  name_key: Buffer | null;
+  nameKey: Buffer | undefined;
   bucket: number;
   waitingSinceMs: number | null;
 };
@@ -98,7 +100,7 @@ function namesOf({ fleetId, namePrefix = '' }: DeviceFilter, after: string): Ent
       Buffer.from(name, 'latin1'),
       isWhole ? fleetId + textOf(after.slice(idAt)) : '',
     ],
-    positionOf: ({ device, name_key: key }) => `${key?.toString('latin1') ?? ''}\0${deviceIdOf(device)}`,
+    positionOf: ({ device, nameKey }) => `${nameKey?.toString('latin1') ?? ''}\0${deviceIdOf(device)}`,
   };
 }
 
@@ -158,14 +160,14 @@ const orderDigits = 15;
  * one.
  */
 const credentials = `
-  SELECT d.device, d.enabled, d.secret_digests, d.old_secret_until_ms, m.size
-  FROM device d JOIN mailbox m ON m.device = d.device WHERE d.device = ANY($1::text[])`;
+  SELECT ${credentialsColumns}, m.size
+  FROM device t JOIN mailbox m ON m.device = t.device WHERE t.device = ANY($1::text[])`;
 const statuses = `
-  SELECT ${statusColumns} FROM device d
-  JOIN mailbox m ON m.device = d.device JOIN activity a ON a.device = d.device WHERE d.device = ANY($1::text[])`;
+  SELECT ${statusColumns} FROM device t
+  JOIN mailbox m ON m.device = t.device JOIN activity a ON a.device = t.device WHERE t.device = ANY($1::text[])`;
 const counts = 'SELECT devices, disabled FROM fleet_count WHERE fleet_id = $1';
 
-type AuthenticationRow = CredentialsRow & { device: DeviceKey; size: number };
+type AuthenticationRow = CredentialsRow & { size: number };
 
 /**
  * The devices of a shard on PostgreSQL. Reads of many devices in one turn of the event loop share one statement, and
@@ -185,7 +187,7 @@ export class PostgresDevices extends ShardDevices {
       new QueryBatcher<DeviceKey, V>(
         async (devices) => {
           const rows = await database.query<R>(text, [[...new Set(devices)]]);
-          const found = new Map(rows.map((row) => [row.device, row]));
+          const found = new Map(deviceTable.read(rows).map((row) => [row.device, row]));
           return devices.map((device) => read(found.get(device)));
         },
         underWayMax,
@@ -239,7 +241,7 @@ export class PostgresDevices extends ShardDevices {
     const { matching: count, scanned, last } = row;
     const at = Number(last.slice(0, orderDigits));
     const device = last.slice(orderDigits) as DeviceKey;
-    const position = positionOf({ device, name_key: null, bucket: at, waitingSinceMs: at });
+    const position = positionOf({ device, nameKey: undefined, bucket: at, waitingSinceMs: at });
     return { count, reached: scanned === scanMax ? position : undefined };
   }
 
@@ -261,11 +263,13 @@ export class PostgresDevices extends ShardDevices {
     const rows = await this.#database.query<StatusRow & Entry>(
       `SELECT ${statusColumns}, a.bucket
         FROM (SELECT * FROM ${from} ORDER BY ${order} LIMIT $${values.length + 1}) e
-        JOIN device d ON d.device = e.device JOIN mailbox m ON m.device = e.device
+        JOIN device t ON t.device = e.device JOIN mailbox m ON m.device = e.device
         JOIN activity a ON a.device = e.device ORDER BY ${order}`,
       [...values, query.scanMax],
     );
-    const found = rows.map((row) => ({ ...deviceStatusOfRow(row), position: positionOf(row) }));
+    const found = deviceTable
+      .read(rows)
+      .map((row) => ({ ...deviceStatusOfRow(row), position: positionOf(row) }));
     const reached = rows.length === query.scanMax ? found.at(-1)?.position : undefined;
     return { items: found.filter((one) => matches(one, query)), reached };
   }

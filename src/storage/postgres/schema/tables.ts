@@ -1,4 +1,5 @@
 import type { DeviceKey } from '../../../core/identity.ts';
+import { deviceFields } from '../../../domain/devices/device-fields.ts';
 import {
   delayedFields,
   letterFields,
@@ -18,31 +19,38 @@ const integer: Column<number> = { type: 'integer' };
 const bigint: Column<number> = { type: 'bigint' };
 const bytea: Column<Buffer> = { type: 'bytea' };
 const deviceKey: Column<DeviceKey> = { type: 'text', isKey: true };
-const texts: Column<string[]> = { type: 'jsonb' };
 
 function wordOf<W extends string>(): Column<W> {
   return { type: 'text' };
 }
 
 /** A column whose values may be absent. */
+function optional<V>(column: Column<V>): Column<V | undefined> {
+  return { ...column, isOptional: true };
+}
+
+/** Likewise, and read as null. */
 function orNull<V>(column: Column<V>): Column<V | null> {
   return { ...column, isNullable: true };
 }
 
-/** Tables that migrations.ts creates, and their rows. A mail's and what comes of it have the fields of their records. */
+const { name: deviceName, ...otherFields } = columnsOf(deviceFields);
+/**
+ * Tables that migrations.ts creates, and their rows. A device's, a mail's and what comes of it have the fields of their
+ * records.
+ */
 export const device = new DatabaseTable({
   table: 'device',
   columns: {
     device: deviceKey,
     enabled: boolean,
     /** SHA-256 digests, newest first, concatenated. */
-    secret_digests: bytea,
-    old_secret_until_ms: orNull(bigint),
-    name: text,
-    /** Prefix of the name in UTF-8, for searches; null for none. */
-    name_key: orNull(bytea),
-    tags: texts,
-    created_at_ms: bigint,
+    secretDigests: bytea,
+    oldSecretUntilMs: optional(bigint),
+    ...{ name: deviceName },
+    /** Prefix of the name in UTF-8, for searches; absent for none. */
+    nameKey: optional(bytea),
+    ...otherFields,
   },
   key: ['device'],
 });

@@ -7,6 +7,7 @@ import { listDevices } from '../../../../src/admin-api/routes/device-list.ts';
 import { yieldToEventLoop } from '../../../../src/core/async.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../../src/core/identity.ts';
 import type { Device } from '../../../../src/domain/devices/device.ts';
+import { undescribed } from '../../../../src/domain/devices/device-fields.ts';
 import type { DeviceFilter } from '../../../../src/domain/devices/device-query.ts';
 import { shardOf } from '../../../../src/domain/placement.ts';
 import { changeIndexes, countDevices, indexedOf } from '../../../../src/storage/lmdb/devices/device-index.ts';
@@ -46,8 +47,7 @@ const deviceOf = (device: DeviceKey, rest: Partial<Device> = {}): Device => ({
   device,
   enabled: true,
   secretDigests: [Buffer.alloc(32)],
-  name: '',
-  tags: [],
+  ...undescribed,
   createdAtMs: 0,
   ...rest,
 });

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../../../src/core/identity.ts';
 import { generateUuid } from '../../../../src/core/uuid.ts';
+import { undescribed } from '../../../../src/domain/devices/device-fields.ts';
 import { sweepRecordsMax } from '../../../../src/domain/write.ts';
 import { temporaryFolder } from '../../../harness/server/server.ts';
 import { type OpenShard, openShard } from '../../../harness/storage/shard.ts';
@@ -21,8 +22,7 @@ const created = (device: DeviceKey) => ({
   device,
   enabled: true,
   secretDigests: [Buffer.alloc(32)],
-  name: '',
-  tags: [],
+  ...undescribed,
   createdAtMs: 0,
 });
 const mail = { name: 'note', payload: Buffer.from('{"n":1}'), ttlSeconds: 60, mailboxMailsMax: 2 };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import type { DeviceKey } from '../../../../src/core/identity.ts';
 import { generateUuid } from '../../../../src/core/uuid.ts';
+import { undescribed } from '../../../../src/domain/devices/device-fields.ts';
 import type { EnqueueOutcome } from '../../../../src/domain/mail/mail.ts';
 import { sweepRecordsMax } from '../../../../src/domain/write.ts';
 import { type OpenShard, openShard } from '../../../harness/storage/shard.ts';
@@ -21,8 +22,7 @@ const created = (key: DeviceKey) => ({
   device: key,
   enabled: true,
   secretDigests: [Buffer.alloc(32)],
-  name: '',
-  tags: [],
+  ...undescribed,
   createdAtMs: 0,
 });
 

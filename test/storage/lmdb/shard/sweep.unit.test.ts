@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../../../src/core/identity.ts';
 import { generateUuid } from '../../../../src/core/uuid.ts';
+import { undescribed } from '../../../../src/domain/devices/device-fields.ts';
 import { sweepRecordsMax } from '../../../../src/domain/write.ts';
 import { decodeDevice } from '../../../../src/storage/lmdb/layout/device-record.ts';
 import { keyOfDevice } from '../../../../src/storage/lmdb/layout/keys.ts';
@@ -41,7 +42,7 @@ it('a damaged device whose old secret ends keeps no mail and no other device fro
   const { shard, environment, close } = openShard(folder, { commitDelayMilliseconds: 0 });
   const devices = ['DEVICE0001', 'DEVICE0002'].map((id) => deviceKeyOf('FLEET001', id));
   const [damaged, sound] = devices as [DeviceKey, DeviceKey];
-  const rest = { enabled: true, secretDigests: [Buffer.alloc(32)], name: '', tags: [], createdAtMs: 0 };
+  const rest = { enabled: true, secretDigests: [Buffer.alloc(32)], ...undescribed, createdAtMs: 0 };
   await shard.devices.create(devices.map((device) => ({ device, ...rest })));
   const rotation = { digest: Buffer.alloc(32, 1), oldUntilMs: Date.now() + 1_500 };
   for (const device of devices) await shard.devices.change(device, { rotation });
