@@ -3,9 +3,8 @@ import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
-import { descriptionFields } from '../../domain/devices/device-fields.ts';
+import { descriptionFields, descriptionOf } from '../../domain/devices/device-fields.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
-import { picked } from '../../domain/fields.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { Handlers } from '../request/routes.ts';
@@ -32,7 +31,7 @@ function header(withDigests: boolean): string {
 
 function line(status: DeviceStatus, format: DeviceExportQuery['format'], withDigests: boolean): string {
   const { device, enabled, createdAtMs, secretDigests } = status;
-  const description = picked(descriptionFields, status);
+  const description = descriptionOf(status);
   const createdAt = timeTextOf(createdAtMs);
   const [digest] = secretDigests;
   const digestText = withDigests && digest !== undefined ? Buffer.from(digest).toString('hex') : undefined;

@@ -7,9 +7,8 @@ import { tagsMax } from '../../core/bounds.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Device, DeviceChange, DevicePut, PutOutcome } from '../../domain/devices/device.ts';
-import { descriptionFields } from '../../domain/devices/device-fields.ts';
+import { descriptionOf } from '../../domain/devices/device-fields.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
-import { picked } from '../../domain/fields.ts';
 import type { Shards } from '../../domain/shard.ts';
 import { onEachShard } from '../request/by-shard.ts';
 import type { Turn } from '../request/turn.ts';
@@ -121,7 +120,7 @@ function answerOf(
 function identityOf(device: Device): unknown {
   const { enabled, secretDigests } = device;
   const digests = secretDigests.map((digest) => Buffer.from(digest).toString('hex'));
-  return { enabled, digests, ...picked(descriptionFields, device) };
+  return { enabled, digests, ...descriptionOf(device) };
 }
 
 /** Imports the devices of a body, one per line. Answers each line once its device is on disk. */

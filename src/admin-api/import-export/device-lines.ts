@@ -154,7 +154,7 @@ const fields: Fields = descriptionFields;
 function ofCell(column: string, cell: string): unknown {
   if (column === 'enabled') return cell === 'true' ? true : cell === 'false' ? false : cell;
   const kind = fields[column]?.kind;
-  if (kind === 'text') return ofTextCell(cell);
+  if (kind === 'text') return cell.startsWith(formulaMark) && formula.test(cell) ? cell.slice(1) : cell;
   if (kind !== 'texts') return cell;
   if (!cell.startsWith('[')) return cell.split(';');
   try {
@@ -172,23 +172,13 @@ export function csvLine(cells: readonly string[]): string {
 const formula = /^'*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
 const formulaMark = "'";
 
-/** Formats a field as `ofCell` parses it. */
+/**
+ * Formats a field as `ofCell` parses it: a text with a mark before what a spreadsheet would take for a formula, since
+ * devices may name themselves.
+ */
 export function cellOf(value: string | readonly string[]): string {
-  return typeof value === 'string' ? textCell(value) : textsCell(value);
-}
-
-/** Formats a text, with a mark before what a spreadsheet would take for a formula: devices may name themselves. */
-function textCell(text: string): string {
-  return formula.test(text) ? formulaMark + text : text;
-}
-
-/** Reverses `textCell`. */
-function ofTextCell(cell: string): string {
-  return cell.startsWith(formulaMark) && formula.test(cell) ? cell.slice(1) : cell;
-}
-
-function textsCell(texts: readonly string[]): string {
+  if (typeof value === 'string') return formula.test(value) ? formulaMark + value : value;
   const isPlain =
-    texts.every((text) => !/[;\p{Cc}]/u.test(text) && !formula.test(text)) && !texts[0]?.startsWith('[');
-  return isPlain ? texts.join(';') : JSON.stringify(texts);
+    value.every((text) => !/[;\p{Cc}]/u.test(text) && !formula.test(text)) && !value[0]?.startsWith('[');
+  return isPlain ? value.join(';') : JSON.stringify(value);
 }

@@ -6,9 +6,8 @@ import { Mutex } from '../../core/async.ts';
 import { groupBy } from '../../core/groups.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
-import { descriptionFields } from '../../domain/devices/device-fields.ts';
+import { descriptionOf } from '../../domain/devices/device-fields.ts';
 import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
-import { picked } from '../../domain/fields.ts';
 import type { Shard, Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { AdminApp } from '../request/admin-app.ts';
@@ -49,7 +48,7 @@ async function store(devices: readonly NewDevice[], shards: Shards): Promise<New
       if (taken === undefined) return group;
       const renamed = group.map((one) => {
         const { device } = one.device;
-        return device === taken ? newDevice(fleetIdOf(device), picked(descriptionFields, one.device)) : one;
+        return device === taken ? newDevice(fleetIdOf(device), descriptionOf(one.device)) : one;
       });
       return store(renamed, shards);
     }),

@@ -5,9 +5,8 @@ import { groupBy } from '../../core/groups.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
-import { descriptionFields } from '../../domain/devices/device-fields.ts';
+import { descriptionOf } from '../../domain/devices/device-fields.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
-import { picked } from '../../domain/fields.ts';
 import type { Shards } from '../../domain/shard.ts';
 import { timeTextOf } from './times.ts';
 
@@ -49,7 +48,7 @@ function describeDevice(status: DeviceStatus, state: DeviceState): DeviceDocumen
   return {
     fleet_id: fleetIdOf(status.device),
     device_id: deviceIdOf(status.device),
-    ...picked(descriptionFields, status),
+    ...descriptionOf(status),
     enabled: status.enabled,
     created_at: timeTextOf(status.createdAtMs),
     old_secret_until: timeTextOf(status.oldSecretUntilMs),

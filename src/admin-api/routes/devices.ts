@@ -3,10 +3,9 @@ import { clientAddressText } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, fleetIdOf, generateDeviceSecret } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
-import { descriptionFields } from '../../domain/devices/device-fields.ts';
+import { descriptionOf } from '../../domain/devices/device-fields.ts';
 import type { LockoutList } from '../../domain/devices/lockout.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
-import { picked } from '../../domain/fields.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { deviceOfRequest } from '../request/admin-app.ts';
@@ -71,7 +70,7 @@ const createDevice =
       fleet_id: fleet.fleetId,
       device_id: deviceIdOf(device),
       device_secret: made.secret,
-      ...picked(descriptionFields, made.device),
+      ...descriptionOf(made.device),
       enabled,
       created_at: timeTextOf(createdAtMs),
     };

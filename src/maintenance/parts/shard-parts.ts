@@ -1,9 +1,8 @@
 import { OperatorError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../core/identity.ts';
-import { descriptionFields } from '../../domain/devices/device-fields.ts';
+import { descriptionOf } from '../../domain/devices/device-fields.ts';
 import { bucketOf } from '../../domain/devices/seen-bucket.ts';
-import { picked } from '../../domain/fields.ts';
-import { decodeCounts } from '../../storage/lmdb/devices/device-index.ts';
+import { absent, decodeCounts } from '../../storage/lmdb/devices/device-index.ts';
 import { changeName } from '../../storage/lmdb/devices/name-index.ts';
 import { changeSeen } from '../../storage/lmdb/devices/seen-index.ts';
 import { changeTags } from '../../storage/lmdb/devices/tag-index.ts';
@@ -22,8 +21,6 @@ import { mailParts } from './mail-parts.ts';
 import type { Part, ShardSide } from './part.ts';
 
 const nothing = Buffer.alloc(0);
-/** Index entries of a device that does not exist. */
-const absent = { name: '', tags: [], enabled: true };
 
 /** True if a device belongs to this shard. */
 type IsPlaced = (device: DeviceKey) => boolean;
@@ -69,7 +66,7 @@ function check(row: rows.DeviceRow, isPlaced: IsPlaced): void {
     );
   }
   // PostgreSQL text holds any character but this one.
-  const texts = Object.values(picked(descriptionFields, row)).flat();
+  const texts = Object.values(descriptionOf(row)).flat();
   if (texts.some((text) => text.includes('\0'))) {
     throw new OperatorError(
       `${who} has a zero character in its name, in a tag or in another text, which PostgreSQL rejects. Change that first.`,

@@ -34,7 +34,7 @@ function addCounts(table: Table, fleetId: string, { devices, disabled }: FleetCo
 }
 
 /** Index entries of an absent device: none. */
-const absent: Indexed = { name: '', tags: [], enabled: true };
+export const absent: Indexed = { name: '', tags: [], enabled: true };
 
 /** The indexed fields of a record; none of a damaged one, so that its device can still be deleted. */
 export function indexedOf(bytes: Buffer): Indexed {

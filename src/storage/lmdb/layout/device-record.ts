@@ -15,11 +15,7 @@ const digestBytes = 32;
 const headerBytes = 2;
 
 /** Indexed fields of a device, besides its id and last-seen time. */
-export interface Indexed {
-  name: string;
-  tags: readonly string[];
-  enabled: boolean;
-}
+export type Indexed = Pick<Device, 'name' | 'tags' | 'enabled'>;
 
 type Packed = RecordOf<typeof deviceFields>;
 
