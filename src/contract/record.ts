@@ -101,7 +101,7 @@ export const recordRoutes = declareRoutes({
     scope: 'read',
     summary: 'List the newest records of a fleet',
     description:
-      'Newest first. Reads the logs backwards, up to 8 MiB of records whether they match or not: `partial` says that older ones may match.',
+      'Newest first. Reads the logs backwards, of devices that are named their records alone, up to 8 MiB whether they match or not: `partial` says that older ones may match.',
     query: Type.Object({
       ...recordFilter,
       per_schema: Type.Boolean({ default: false, description: 'Only the newest record of each schema.' }),

@@ -50,6 +50,25 @@ export interface LogPage {
   damaged: boolean;
 }
 
+/** A part of a log, positions [from, to), and how to read one device's records of it. */
+export interface DeviceSpan {
+  from: number;
+  to: number;
+  isNewestFirst: boolean;
+  /** Maximum records of a page. */
+  recordsMax: number;
+}
+
+/** Records of one device, in the order asked for. */
+export interface DevicePage {
+  records: StoredRecord[];
+  /**
+   * Where to go on: the new `from` of the span, or, newest first, its new `to`. The other bound of the span if there
+   * is no more. A page without records may have a next one.
+   */
+  next: number;
+}
+
 /** Overhead per record besides schema and payload: device 18, kind 1, schema length 1, payload length 3. */
 export const recordHeaderBytes = deviceKeyLength + 1 + 1 + 3;
 

@@ -1,5 +1,6 @@
 import type { Awaitable } from '../../core/async.ts';
-import type { Ingest, IngestOutcome, LogPage } from './record.ts';
+import type { DeviceKey } from '../../core/identity.ts';
+import type { DevicePage, DeviceSpan, Ingest, IngestOutcome, LogPage } from './record.ts';
 
 /** The records of a shard's devices, in the order they were stored. */
 export interface ShardLog {
@@ -13,6 +14,11 @@ export interface ShardLog {
    * position to read before; the requested one if nothing is stored before it.
    */
   readBefore(before: number): Awaitable<LogPage>;
+  /**
+   * Reads the records of one device by an index, whatever others have stored between them. A page takes some
+   * milliseconds at most.
+   */
+  ofDevice(device: DeviceKey, span: DeviceSpan): Awaitable<DevicePage>;
   /** The position of the next record to be appended. */
   end(): Awaitable<number>;
   /**

@@ -1,6 +1,7 @@
 import { Condition, EventLoopBudget } from '../../core/async.ts';
+import type { DeviceKey } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
-import type { LogPage, StoredRecord } from '../../domain/records/record.ts';
+import type { DevicePage, DeviceSpan, LogPage, StoredRecord } from '../../domain/records/record.ts';
 import type { Shard } from '../../domain/shard.ts';
 
 /** Pages cached per log, small ones only: readers at the end of a log read the same pages. */
@@ -72,6 +73,12 @@ export class LogFollower {
   async pageBefore(shard: number, before: number): Promise<LogPage> {
     await this.#budget.take();
     return this.#shard(shard).log.readBefore(before);
+  }
+
+  /** Reads the records of one device alone. */
+  async ofDevice(shard: number, device: DeviceKey, span: DeviceSpan): Promise<DevicePage> {
+    await this.#budget.take();
+    return this.#shard(shard).log.ofDevice(device, span);
   }
 
   /** Take it before reading, so that `changed` misses nothing stored later. */

@@ -1,7 +1,11 @@
 import { correctionMsMax } from '../../core/clock.ts';
-import type { StoredRecord } from '../../domain/records/record.ts';
+import type { DeviceKey } from '../../core/identity.ts';
+import type { LogPage, StoredRecord } from '../../domain/records/record.ts';
 import type { LogFollower } from './log-follower.ts';
 import { entryOf, type Start } from './record-cursor.ts';
+
+/** Records of one device that are read at once. */
+const devicePageRecordsMax = 500;
 
 /** State of a stream in one log. */
 interface Head {
@@ -24,6 +28,8 @@ export interface RecordStreamOptions {
   ends?: readonly number[];
   /** Excludes records stored from then on. */
   toMs?: number;
+  /** Only the records of one device, which are read by their index up to a position of each log. */
+  device?: { device: DeviceKey; until: readonly number[] };
   /** Number of shards to read, from the first on. */
   shards: number;
   matches(record: StoredRecord): boolean;
@@ -89,7 +95,7 @@ export class RecordStream {
     const end = this.#options.ends?.[head.shard] ?? Number.POSITIVE_INFINITY;
     head.isEnded = head.position >= end;
     if (head.isEnded) return false;
-    const page = await this.#follower.page(head.shard, head.position);
+    const page = await this.#pageOf(head);
     if (page.next === head.position) {
       // A log may be shorter than it was: then there is nothing to wait for.
       head.isEnded = end !== Number.POSITIVE_INFINITY;
@@ -100,10 +106,21 @@ export class RecordStream {
     head.records = records.filter(this.#options.matches);
     head.at = 0;
     head.position = Math.min(page.next, end);
-    head.entryAfter = entryOf(head.position, last?.id);
+    head.entryAfter = page.isOfDevice ? entryBehind(last, head.entry) : entryOf(head.position, last?.id);
     if (head.records.length === 0) head.entry = head.entryAfter;
     if (last !== undefined && (await this.#isPast(head.shard, last))) head.isEnded = true;
     return true;
+  }
+
+  async #pageOf({ shard, position }: Head): Promise<LogPage & { isOfDevice: boolean }> {
+    const { device, until = [] } = this.#options.device ?? {};
+    const to = until[shard] ?? 0;
+    if (device === undefined || position >= to) {
+      return { ...(await this.#follower.page(shard, position)), isOfDevice: false };
+    }
+    const span = { from: position, to, isNewestFirst: false, recordsMax: devicePageRecordsMax };
+    const page = await this.#follower.ofDevice(shard, device, span);
+    return { ...page, damaged: false, isOfDevice: true };
   }
 
   /** Resolves to true if every record after this one was stored at `toMs` or later. */
@@ -124,4 +141,9 @@ export class RecordStream {
     }
     return oldest;
   }
+}
+
+/** Of the positions behind one device's last record the ids are unknown: a reader that goes on looks at them again. */
+function entryBehind(last: StoredRecord | undefined, before: string): string {
+  return last === undefined ? before : entryOf(last.position + 1, last.id);
 }

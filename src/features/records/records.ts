@@ -99,6 +99,7 @@ export class Records implements RecordService {
       const matches = matcherOf(fleetId, filter);
       return await readLatest(this.#options.follower, {
         ...wanted,
+        devices,
         shards: this.#shardsOf(devices),
         matches,
       });
@@ -136,6 +137,7 @@ export class Records implements RecordService {
   async #open(query: RecordsQuery): Promise<RecordStream> {
     const { follower } = this.#options;
     const { fleetId, kinds, schemas, devices, fromMs, toMs, after, follow } = query;
+    const [only, ...others] = devices ?? [];
     const ends = await follower.ends();
     const positions = await this.#positions(after, ends);
     if (fromMs !== undefined) {
@@ -154,6 +156,7 @@ export class Records implements RecordService {
       starts: await startsAt(positions, follower),
       ...(!follow && { ends }),
       ...(toMs !== undefined && { toMs }),
+      ...(only !== undefined && others.length === 0 && { device: { device: only, until: ends } }),
       shards: this.#shardsOf(devices),
       matches,
     });

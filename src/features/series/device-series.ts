@@ -32,26 +32,26 @@ export interface Series extends BucketSpan {
 const readsMax = 8;
 /** Maximum fields of one series. */
 const fieldsMax = 8;
-/** Bounds of one read, over records of all devices of the shard: their bytes, their number, and its time. */
-const scannedBytesMax = 67_108_864;
-const scannedRecordsMax = 500_000;
-const readMsMax = 2_000;
-/** Positions that are read at once, backwards: small beside the bounds. */
-const stepPositions = 1_024;
+/**
+ * Bounds of one read: bytes of the device's records, and pages of them, each some milliseconds. A page without records
+ * is of a log that is not indexed yet.
+ */
+const bytesMax = 67_108_864;
+const pagesMax = 1_000;
+const pageRecordsMax = 500;
 
-/** Remaining budget of one read's scan. */
-class ScanBudget {
-  #bytesLeft = scannedBytesMax;
-  #recordsLeft = scannedRecordsMax;
-  readonly #endMs = performance.now() + readMsMax;
+/** Remaining budget of one read. */
+class ReadBudget {
+  #bytesLeft = bytesMax;
+  #pagesLeft = pagesMax;
 
-  spend(record: StoredRecord): void {
-    this.#bytesLeft -= logRecordBytes(record);
-    this.#recordsLeft -= 1;
+  spend(records: readonly StoredRecord[]): void {
+    for (const record of records) this.#bytesLeft -= logRecordBytes(record);
+    this.#pagesLeft -= 1;
   }
 
   get isSpent(): boolean {
-    return this.#bytesLeft <= 0 || this.#recordsLeft <= 0 || performance.now() >= this.#endMs;
+    return this.#bytesLeft <= 0 || this.#pagesLeft <= 0;
   }
 }
 
@@ -60,10 +60,7 @@ export interface DeviceSeriesOptions {
   shards: { of(device: DeviceKey): Shard };
 }
 
-/**
- * Computes the charts of a device from the logs, which have no index by device: so it reads from the end backwards, and
- * what a bound leaves out is the oldest.
- */
+/** Computes the charts of a device from its records, newest first: what a bound leaves out is the oldest. */
 export class DeviceSeries {
   readonly #options: DeviceSeriesOptions;
   readonly #reads = new FairShare(readsMax);
@@ -87,10 +84,10 @@ export class DeviceSeries {
     const { fromMs, toMs, pointsMax } = query;
     const span = bucketSpan(fromMs, toMs, pointsMax);
     const buckets = new Buckets(span, fieldsMax);
-    const budget = new ScanBudget();
+    const budget = new ReadBudget();
     let completeFromMs = fromMs;
     for (const [shard, untilMs] of await this.#logsOf(query)) {
-      const reachedMs = await this.#scan(shard, { ...query, toMs: untilMs }, buckets, budget);
+      const reachedMs = await this.#readLog(shard, { ...query, toMs: untilMs }, buckets, budget);
       completeFromMs = Math.max(completeFromMs, reachedMs);
     }
     const isPartial = completeFromMs > fromMs || buckets.hasMoreFields;
@@ -115,41 +112,29 @@ export class DeviceSeries {
   }
 
   /** Returns the time from which on everything was read. */
-  async #scan(shard: number, query: SeriesQuery, buckets: Buckets, budget: ScanBudget): Promise<number> {
-    const { log } = this.#options.follower.shards[shard] as Shard;
-    const { fromMs, toMs } = query;
-    const first = await log.positionAt(fromMs);
-    const last = Math.max(await log.positionAt(toMs + correctionMsMax), await log.reorderedUntil());
-    for (let end = last; end > first; end -= stepPositions) {
-      if (budget.isSpent) return Math.min(toMs, (await log.timeAt(end)) ?? toMs);
-      await this.#step(shard, Math.max(first, end - stepPositions), end, (record) => {
-        budget.spend(record);
-        take(record, query, buckets);
-      });
+  async #readLog(shard: number, query: SeriesQuery, buckets: Buckets, budget: ReadBudget): Promise<number> {
+    const { follower } = this.#options;
+    const { log } = follower.shards[shard] as Shard;
+    const { device, fromMs, toMs } = query;
+    const from = await log.positionAt(fromMs);
+    let to = Math.max(await log.positionAt(toMs + correctionMsMax), await log.reorderedUntil());
+    while (to > from) {
+      if (budget.isSpent) return Math.min(toMs, (await log.timeAt(to)) ?? toMs);
+      const span = { from, to, isNewestFirst: true, recordsMax: pageRecordsMax };
+      const { records, next } = await follower.ofDevice(shard, device, span);
+      budget.spend(records);
+      for (const record of records) take(record, query, buckets);
+      to = next;
     }
     return fromMs;
-  }
-
-  async #step(
-    shard: number,
-    from: number,
-    to: number,
-    onRecord: (record: StoredRecord) => void,
-  ): Promise<void> {
-    for (let position = from; position < to; ) {
-      const page = await this.#options.follower.page(shard, position);
-      if (page.next === position) return;
-      for (const record of page.records) if (record.position < to) onRecord(record);
-      position = page.next;
-    }
   }
 }
 
 function take(record: StoredRecord, query: SeriesQuery, buckets: Buckets): void {
-  const { device, schema, fields, fromMs, toMs } = query;
+  const { schema, fields, fromMs, toMs } = query;
   const { storedAtMs } = record;
   const timeMs = record.recordedAtMs ?? storedAtMs;
-  if (record.device !== device || record.kind !== 'datapoint' || record.schema !== schema) return;
+  if (record.kind !== 'datapoint' || record.schema !== schema) return;
   // Found by when it was stored, and shown where the device says that it was.
   if (storedAtMs >= toMs || timeMs < fromMs || timeMs >= toMs) return;
   for (const [field, value] of payloadNumbers(record.payload, fields)) {

@@ -22,6 +22,7 @@ export const tableNames = [
   'sent',
   'broadcast',
   'log',
+  'logIndex',
   'times',
 ] as const;
 

@@ -1,9 +1,17 @@
-import type { Ingest, IngestOutcome, LogPage } from '../../../domain/records/record.ts';
+import type { DeviceKey } from '../../../core/identity.ts';
+import type {
+  DevicePage,
+  DeviceSpan,
+  Ingest,
+  IngestOutcome,
+  LogPage,
+} from '../../../domain/records/record.ts';
 import type { ShardLog } from '../../../domain/records/shard-log.ts';
 import type { Environment } from '../environment/environment.ts';
 import type { Tables } from '../layout/tables.ts';
 import type { Append } from '../shard/write.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
+import { readDevicePage } from './device-page.ts';
 import { endOfLog } from './ingest-log.ts';
 import { readLogPage, readLogPageBefore } from './log-page.ts';
 import { encodeLogRecord } from './log-record.ts';
@@ -44,6 +52,11 @@ export class LmdbLog implements ShardLog {
   readBefore(before: number): LogPage {
     this.#environment.refresh();
     return readLogPageBefore(this.#tables, before);
+  }
+
+  ofDevice(device: DeviceKey, span: DeviceSpan): DevicePage {
+    this.#environment.refresh();
+    return readDevicePage(this.#tables, device, span);
   }
 
   end(): number {

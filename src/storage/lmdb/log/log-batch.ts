@@ -224,14 +224,18 @@ export function cutFormatOf(batch: Buffer): number {
 
 /** Decodes the records of a batch. @throws RangeError for a damaged one, if need be behind some of its records */
 export function* decodeBatch(batch: Buffer): Generator<BatchRecord> {
-  for (const entry of entriesIn(batch)) {
-    const listing = {
-      id: idOf(batch, entry),
-      timeMs: timeMsOf(batch, entry),
-      isRelocated: isRelocated(batch, entry),
-    };
-    yield { index: entry.index, ...listing, ...decodeLogRecord(batch, entry.at, entry.end) };
-  }
+  for (const entry of entriesIn(batch)) yield decodeEntry(batch, entry);
+}
+
+/** Decodes one record of a batch. @throws RangeError for a damaged one */
+export function decodeEntry(batch: Buffer, entry: BatchEntry): BatchRecord {
+  return {
+    index: entry.index,
+    id: idOf(batch, entry),
+    timeMs: timeMsOf(batch, entry),
+    isRelocated: isRelocated(batch, entry),
+    ...decodeLogRecord(batch, entry.at, entry.end),
+  };
 }
 
 /** Yields the records of a batch as views, for resharding. */

@@ -7,7 +7,7 @@ import { deadDeviceAt, readDevice, readSplitDevice, sequenceBytes, tagDigestByte
 import type { tableNames } from '../layout/tables.ts';
 
 /** Counts belong to fleets, and are recounted after moving devices. */
-type DeviceTable = Exclude<(typeof tableNames)[number], 'log' | 'times' | 'counts'>;
+type DeviceTable = Exclude<(typeof tableNames)[number], 'log' | 'logIndex' | 'times' | 'counts'>;
 
 const at =
   (offset: number) =>

@@ -12,6 +12,7 @@ import type { DeviceVersions } from '../devices/device-versions.ts';
 import type { Environment } from '../environment/environment.ts';
 import { sequenceKey } from '../layout/keys.ts';
 import { openTables, type Tables } from '../layout/tables.ts';
+import { LogIndexer } from '../log/log-indexer.ts';
 import { LogTrimmer } from '../log/log-trimmer.ts';
 import { GroupCommit } from './group-commit.ts';
 import { ShardState, type StateOptions } from './state.ts';
@@ -60,6 +61,7 @@ export class ShardOwner implements ShardWriter {
   readonly #log: Log;
   readonly #trimmer: LogTrimmer;
   readonly #metrics: OwnerMetrics;
+  readonly #indexer: LogIndexer;
   readonly #commits: GroupCommit;
   readonly #streams: StreamRegistry;
   readonly #sweeper: NodeJS.Timeout;
@@ -71,6 +73,9 @@ export class ShardOwner implements ShardWriter {
   );
   /** A pass over the log may take minutes, and mail must not wait for it. */
   readonly #trimming = new SingleFlight(() => this.#trim());
+  readonly #indexing = new SingleFlight(() => this.#index());
+  /** Until the next full sweep, so that a log that cannot be read is not tried, and logged, with each. */
+  #isIndexingPaused = false;
   /** Logged once: a full log stays full. */
   #isExcessReported = false;
   #isClosing = false;
@@ -99,6 +104,13 @@ export class ShardOwner implements ShardWriter {
         this.#isExcessReported = true;
       },
     });
+    this.#indexer = new LogIndexer({
+      tables,
+      sizes: () => ({
+        logBytes: environment.sizeOf('log').bytes,
+        indexBytes: environment.sizeOf('logIndex').bytes,
+      }),
+    });
     this.#commits = new GroupCommit({
       ...shared,
       state: this.#state,
@@ -109,8 +121,12 @@ export class ShardOwner implements ShardWriter {
       },
     });
     this.#sweeper = setInterval(() => {
-      if (this.#sweeps % sweepsPerFullSweep === 0) void this.#trimming.run();
+      if (this.#sweeps % sweepsPerFullSweep === 0) {
+        void this.#trimming.run();
+        this.#isIndexingPaused = false;
+      }
       void this.#sweeping.run();
+      if (!this.#isIndexingPaused) void this.#indexing.run();
     }, config.sweepMilliseconds ?? defaultSweepMilliseconds);
   }
 
@@ -134,6 +150,7 @@ export class ShardOwner implements ShardWriter {
     clearInterval(this.#sweeper);
     this.#isClosing = true;
     await this.#trimming.settled();
+    await this.#indexing.settled();
     await this.#commits.drain();
     await this.#environment.close();
   }
@@ -196,6 +213,23 @@ export class ShardOwner implements ShardWriter {
       }
     } catch (error) {
       this.#log.error({ err: error }, 'log trimming failed; retrying');
+    }
+  }
+
+  /** Indexes step by step, with devices' writes in between. */
+  async #index(): Promise<void> {
+    try {
+      this.#environment.refresh();
+      if (!this.#environment.hasDiskToGrow() || !this.#environment.hasMapSpace()) return;
+      for (const step of this.#indexer.steps()) {
+        if (step.length > 0) await this.#submit({ type: 'index', params: step });
+        else await sleep(roundPauseMs);
+        if (this.#isClosing) return;
+        this.#environment.refresh();
+      }
+    } catch (error) {
+      this.#isIndexingPaused = true;
+      this.#log.error({ err: error }, 'indexing the log failed; retrying');
     }
   }
 

@@ -23,6 +23,7 @@ import { encodeMail } from '../layout/mail-record.ts';
 import { ShardClock } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import { IngestLog, type LogBatch } from '../log/ingest-log.ts';
+import type { IndexStep } from '../log/log-indexer.ts';
 import { storeTrimState } from '../log/log-trim-state.ts';
 import type { TrimStep } from '../log/log-trimmer.ts';
 import { BroadcastMarks } from '../mail/broadcast-marks.ts';
@@ -123,6 +124,8 @@ export class ShardState {
         return this.#sweep(write.params);
       case 'trim':
         return this.#trim(write.params);
+      case 'index':
+        return this.#index(write.params);
     }
   }
 
@@ -264,5 +267,12 @@ export class ShardState {
       else this.#tables.log.putSync(key, value);
     }
     if (state !== undefined) storeTrimState(this.#tables.times, state);
+  }
+
+  #index(step: IndexStep): undefined {
+    for (const { key, value } of step) {
+      if (value === undefined) this.#tables.logIndex.removeSync(key);
+      else this.#tables.logIndex.putSync(key, value);
+    }
   }
 }

@@ -1,5 +1,6 @@
 import type { Ingest, IngestOutcome } from '../../../domain/records/record.ts';
 import type { ShardWrites } from '../../../domain/write.ts';
+import type { IndexStep } from '../log/log-indexer.ts';
 import type { TrimStep } from '../log/log-trimmer.ts';
 
 /** An `Ingest` for the owner: its record is already encoded for the log. */
@@ -9,6 +10,7 @@ export type Append = Pick<Ingest, 'device' | 'idempotency'> & { record: Uint8Arr
 export interface Writes extends ShardWrites {
   ingest: { params: Append; answer: IngestOutcome };
   trim: { params: TrimStep; answer: undefined };
+  index: { params: IndexStep; answer: undefined };
 }
 
 export type WriteType = keyof Writes;

@@ -11,6 +11,7 @@ import { isReorderedUntilRecord } from '../log/log-times.ts';
 import { isTrimRecord } from '../log/log-trim-state.ts';
 import { DeviceIndexCheck } from './verify-devices.ts';
 import { verifyBroadcast, verifyDedupeKeys, verifyDelayed, verifyEnded } from './verify-ended.ts';
+import { LogIndexCheck } from './verify-log-index.ts';
 import { verifyMail } from './verify-mail.ts';
 import { tableWalkOf, type Walked } from './walk.ts';
 
@@ -74,6 +75,8 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
       ? undefined
       : 'the record does not decode',
   );
+  const index = new LogIndexCheck(tables);
+  index.walk(walk);
   let end = 0;
   walk('log', (key, value) => {
     if (key.length !== sequenceBytes) return 'this is not the key of a batch';
@@ -83,7 +86,8 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     counts.logRecords += count ?? 0;
     end = position + (count === undefined ? 1 : countOf(value));
     if (count === undefined) return 'the batch does not decode';
-    return overlaps ? 'the batch begins before the one in front of it ends' : undefined;
+    if (overlaps) return 'the batch begins before the one in front of it ends';
+    return index.covers(position, value) ? undefined : 'a record of it is not in the index of the log';
   });
   return counts;
 }

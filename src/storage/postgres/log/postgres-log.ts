@@ -1,5 +1,8 @@
+import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
 import {
+  type DevicePage,
+  type DeviceSpan,
   type Ingest,
   type IngestOutcome,
   type LogPage,
@@ -16,20 +19,22 @@ import type { Writer } from '../writes/writer.ts';
 const pageRecordsMax = 500;
 const pageBytesMax = 1024 * 1024;
 
-const page = `
+/** Records of the log's order or its reverse: as many as fit into a page, but at least one. */
+function pageOf(condition: string, order: 'ASC' | 'DESC', limit: string): string {
+  return `
   SELECT * FROM (
-    SELECT *, sum(length(payload)) OVER (ORDER BY position) AS bytes FROM (
+    SELECT *, sum(length(payload)) OVER (ORDER BY position ${order}) AS bytes FROM (
       SELECT position, stored_at_ms, id, device, kind, schema, payload, own_at_ms, recorded_at_ms FROM record
-      WHERE position >= $1 ORDER BY position LIMIT ${pageRecordsMax}) p) r
+      WHERE ${condition} ORDER BY position ${order} LIMIT ${limit}) p) r
   WHERE bytes <= ${pageBytesMax} OR bytes = length(payload)
   ORDER BY position`;
-const pageBefore = `
-  SELECT * FROM (
-    SELECT *, sum(length(payload)) OVER (ORDER BY position DESC) AS bytes FROM (
-      SELECT position, stored_at_ms, id, device, kind, schema, payload, own_at_ms, recorded_at_ms FROM record
-      WHERE position < $1 ORDER BY position DESC LIMIT ${pageRecordsMax}) p) r
-  WHERE bytes <= ${pageBytesMax} OR bytes = length(payload)
-  ORDER BY position`;
+}
+
+const page = pageOf('position >= $1', 'ASC', `${pageRecordsMax}`);
+const pageBefore = pageOf('position < $1', 'DESC', `${pageRecordsMax}`);
+const ofDevice = 'device = $1 AND position >= $2 AND position < $3';
+const devicePage = pageOf(ofDevice, 'ASC', '$4');
+const devicePageBefore = pageOf(ofDevice, 'DESC', '$4');
 const end = 'SELECT next FROM record_end LIMIT 1';
 const front = 'SELECT position FROM record ORDER BY position LIMIT 1';
 const reorderedUntil = `SELECT number FROM value WHERE name = 'moved'`;
@@ -65,6 +70,24 @@ export class PostgresLog implements ShardLog {
   async readBefore(before: number): Promise<LogPage> {
     const records = (await this.#database.query<RecordRow>(pageBefore, [before])).map(recordOf);
     return { records, next: records[0]?.position ?? before, damaged: false };
+  }
+
+  async ofDevice(
+    device: DeviceKey,
+    { from, to, isNewestFirst, recordsMax }: DeviceSpan,
+  ): Promise<DevicePage> {
+    const text = isNewestFirst ? devicePageBefore : devicePage;
+    const rows = await this.#database.query<RecordRow>(text, [
+      device,
+      from,
+      // Bounds may be infinite.
+      Math.min(to, Number.MAX_SAFE_INTEGER),
+      Math.min(recordsMax, pageRecordsMax),
+    ]);
+    const records = rows.map(recordOf);
+    if (isNewestFirst) return { records: records.reverse(), next: records.at(-1)?.position ?? from };
+    const last = records.at(-1);
+    return { records, next: last === undefined ? to : last.position + 1 };
   }
 
   /** Batched, since every action asks for it in the same turn. */
