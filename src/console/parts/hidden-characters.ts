@@ -1,9 +1,19 @@
 /**
+ * Characters that are not seen by themselves, but make one picture of those around them: the joiner of two emoji, and
+ * the selector that asks for a picture. Anywhere else they are hidden.
+ */
+const joining = [
+  String.raw`(?<=\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?)\u200d(?=\p{Extended_Pictographic})`,
+  String.raw`(?<=\p{Extended_Pictographic})\ufe0f`,
+  String.raw`(?<=[0-9#*])\ufe0f(?=\u20e3)`,
+].join('|');
+
+/**
  * Matches characters that are not seen, or are seen elsewhere than they stand: controls, zero-width and bidirectional
  * characters, tags and halves of surrogate pairs. A line end and a tab are among them, for a name is one line.
  */
 export const hidden = new RegExp(
-  [
+  `(?!${joining})(?:${[
     String.raw`\p{Cc}`,
     String.raw`\p{Cf}`,
     String.raw`\p{Cs}`,
@@ -13,7 +23,7 @@ export const hidden = new RegExp(
     String.raw`[\u115f\u1160\u180b-\u180f\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]`,
     // Spaces that are not the space.
     String.raw`(?! )\p{Zs}`,
-  ].join('|'),
+  ].join('|')})`,
   'gu',
 );
 

@@ -34,3 +34,23 @@ it('what else is copied has no control characters, and one line has no end', () 
   }
   expect(isCopied('a\u0003\n', true)).toBe(false);
 });
+
+it('what joins emoji to one picture is none of them, and is one of them anywhere else', () => {
+  const matched = (text: string): string[] => text.match(hidden) ?? [];
+  const pictures = [
+    '👨\u200d👩\u200d👧',
+    '🏳\ufe0f\u200d🌈',
+    '👩🏽\u200d🚀',
+    '❤\ufe0f',
+    '1\ufe0f\u20e3',
+    '🤷🏻\u200d♀\ufe0f',
+  ];
+  expect(pictures.map(matched)).toEqual(pictures.map(() => []));
+  expect(matched('pump\u200d7')).toEqual(['\u200d']);
+  expect(matched('👨\u200d')).toEqual(['\u200d']);
+  expect(matched('a\u200d👧')).toEqual(['\u200d']);
+  expect(matched('👨\u200d\u200d👧')).toEqual(['\u200d', '\u200d']);
+  expect(matched('❤\ufe0f\ufe0f')).toEqual(['\ufe0f']);
+  expect(matched('1\ufe0f')).toEqual(['\ufe0f']);
+  expect(matched('a\ufe0e')).toEqual(['\ufe0e']);
+});
