@@ -5,6 +5,8 @@ import type { Refusal } from './refusals.ts';
 
 /** Refusals within this time say what is wrong now. */
 const recentMs = 3_600_000;
+/** Whoever was refused within this time still calls. */
+const callsMs = 600_000;
 /** A mail may wait so long for a device that works. */
 export const patienceMs = 60_000;
 /** A mail may be in the hands of a device that works for so long. */
@@ -62,14 +64,39 @@ export interface DiagnosisInput {
   lockouts: readonly { address: string; untilMs: number }[];
 }
 
-/** Returns what is wrong with a device, what explains most first; that nothing is if so. */
+/**
+ * Returns what is wrong with a device, what explains most first; that nothing is if so. What follows from an earlier
+ * finding is left out: of a device that is refused, "has never called" would be another reason, and a wrong one.
+ */
 export function diagnose(input: DiagnosisInput): Finding[] {
-  const found = rules.flatMap(([kind, rule]) => {
+  const found: Finding[] = [];
+  for (const [kind, rule] of rules) {
+    if (found.some((earlier) => follows[earlier.kind]?.includes(kind))) continue;
     const sentence = rule(input);
-    return sentence === undefined ? [] : [{ kind, sentence }];
-  });
+    if (sentence !== undefined) found.push({ kind, sentence });
+  }
   return found.length > 0 ? found : [{ kind: 'ok', sentence: wellOf(input) }];
 }
+
+/** What a device is found not to do because it does not get in. */
+const ofAbsence: readonly DiagnosisKind[] = [
+  'never_seen',
+  'offline',
+  'requeues_all',
+  'never_answers',
+  'never_fetches',
+];
+const ofRefusal: readonly DiagnosisKind[] = ['schema_mismatch', 'rate_limited', 'refused'];
+
+/** What follows from each finding. */
+const follows: Partial<Record<DiagnosisKind, readonly DiagnosisKind[]>> = {
+  disabled: ['locked_out', 'wrong_secret', ...ofRefusal, ...ofAbsence],
+  locked_out: ['wrong_secret', ...ofRefusal, ...ofAbsence],
+  wrong_secret: [...ofRefusal, ...ofAbsence],
+  schema_mismatch: ['never_seen', 'offline'],
+  rate_limited: ['never_seen', 'offline'],
+  refused: ['never_seen', 'offline'],
+};
 
 type Rule = (input: DiagnosisInput) => string | undefined;
 
@@ -77,7 +104,7 @@ type Rule = (input: DiagnosisInput) => string | undefined;
 const rules: readonly [DiagnosisKind, Rule][] = [
   [
     'disabled',
-    ({ enabled }) => (enabled ? undefined : 'Disabled: every call is refused until it is enabled.'),
+    ({ enabled }) => (enabled ? undefined : 'Is disabled: every call is refused until it is enabled.'),
   ],
   ['locked_out', lockedOut],
   ['wrong_secret', wrongSecret],
@@ -86,10 +113,10 @@ const rules: readonly [DiagnosisKind, Rule][] = [
   ['refused', otherRefusal],
   ['never_seen', neverSeen],
   ['mailbox_full', mailboxFull],
+  ['offline', offlineWithMail],
   ['requeues_all', requeuesAll],
   ['never_answers', neverAnswers],
   ['never_fetches', neverFetches],
-  ['offline', offlineWithMail],
   ['delayed', onlyDelayed],
 ];
 
@@ -98,14 +125,15 @@ function lockedOut({ lockouts, nowMs }: DiagnosisInput): string | undefined {
   if (first === undefined) return undefined;
   const more =
     others.length === 0 ? '' : ` and ${counted(others.length, 'other address', 'other addresses')}`;
-  return `Calls, and is locked out for ${durationText(first.untilMs - nowMs)} after wrong secrets from ${first.address}${more}.`;
+  return `Is locked out for ${durationText(first.untilMs - nowMs)} after wrong secrets from ${first.address}${more}.`;
 }
 
 function wrongSecret({ refusals, nowMs, lastSeenMs = 0 }: DiagnosisInput): string | undefined {
   const refusal = refusals.find(({ detail }) => detail === 'device_secret_incorrect');
   // It has called with the right one since.
   if (refusal === undefined || refusal.lastMs < lastSeenMs) return undefined;
-  return `Calls, and is refused: wrong secret since ${ago(refusal.firstMs, nowMs)}, ${times(refusal.count)}.`;
+  const last = nowMs - refusal.lastMs <= callsMs ? '' : `, last ${ago(refusal.lastMs, nowMs)}`;
+  return `${isRefused(refusal, nowMs)}: wrong secret since ${ago(refusal.firstMs, nowMs)}, ${times(refusal.count)}${last}.`;
 }
 
 function schemaMismatch({ refusals, nowMs }: DiagnosisInput): string | undefined {
@@ -113,18 +141,18 @@ function schemaMismatch({ refusals, nowMs }: DiagnosisInput): string | undefined
   if (refusal === undefined) return undefined;
   const { route, name = '', error, count, lastMs } = refusal;
   const kind = route.includes('/datapoint/') ? 'datapoints' : 'messages';
+  const not = nowMs - lastMs <= callsMs ? 'do not match' : 'did not match';
   const where = error === undefined ? '' : `: ${plainText(`${error.path || 'the whole'} ${error.msg}`)}`;
-  return `Calls, and is refused: its ${kind} do not match schema ${name}${where} (${times(count)}, last ${ago(lastMs, nowMs)}).`;
+  return `${isRefused(refusal, nowMs)}: its ${kind} ${not} schema ${name}${where} (${times(count)}, last ${ago(lastMs, nowMs)}).`;
 }
 
-/** Share of requests refused for a rate that is no coincidence, and for how long it says what is wrong now. */
+/** Share of requests refused for a rate that is no coincidence. */
 const limitedShareMin = 0.1;
-const limitedRecentMs = 600_000;
 
 /** Whatever was accepted since: behind a refusal for a rate the next request is always taken. */
 function rateLimited({ refusals, nowMs }: DiagnosisInput): string | undefined {
   const refusal = refusals.find(({ code }) => code === 'rate_limited');
-  if (refusal?.requests === undefined || nowMs - refusal.lastMs > limitedRecentMs) return undefined;
+  if (refusal?.requests === undefined || nowMs - refusal.lastMs > callsMs) return undefined;
   const { limited, accepted } = refusal.requests;
   const share = limited / (limited + accepted);
   if (limited === 0 || share < limitedShareMin) return undefined;
@@ -141,11 +169,12 @@ function otherRefusal(input: DiagnosisInput): string | undefined {
   const refusal = current(refusals, nowMs).find(({ code }) => !known.includes(code));
   if (refusal === undefined) return undefined;
   const { route, code, msg, count, lastMs } = refusal;
-  return `Calls, and is refused at ${route}: ${code}, ${times(count)}, last ${ago(lastMs, nowMs)}. ${plainText(msg)}`;
+  return `${isRefused(refusal, nowMs)} at ${route}: ${code}, ${times(count)}, last ${ago(lastMs, nowMs)}. ${plainText(msg)}`;
 }
 
-function neverSeen({ lastSeenMs, createdAtMs, nowMs }: DiagnosisInput): string | undefined {
-  if (lastSeenMs !== undefined) return undefined;
+function neverSeen({ lastSeenMs, state, createdAtMs, nowMs }: DiagnosisInput): string | undefined {
+  // Its first call opens a stream before the time of it is written.
+  if (lastSeenMs !== undefined || state !== 'offline') return undefined;
   return `Has never called. It was created ${ago(createdAtMs, nowMs)}.`;
 }
 
@@ -159,13 +188,14 @@ function mailboxFull({ mailboxSize, mailboxMailsMax, refusals, nowMs }: Diagnosi
   return `${waiting}, and ${counted(count, 'was', 'were')} refused since ${ago(firstMs, nowMs)}.`;
 }
 
-function requeuesAll({ mails, mailboxSize }: DiagnosisInput): string | undefined {
+function requeuesAll({ mails, mailboxSize, state }: DiagnosisInput): string | undefined {
   const least = Math.min(...mails.map(({ requeueCount }) => requeueCount));
   if (mails.length === 0 || least < requeuesMin) return undefined;
   const some = mails.length < mailboxSize ? `the first ${mails.length}` : `${mails.length}`;
+  const requeues = state === 'offline' ? 'Requeued' : 'Requeues';
   return mails.length === 1
-    ? `Requeues its mail: it went round ${least} times.`
-    : `Requeues everything: each of ${some} mails went round ${least} times or more.`;
+    ? `${requeues} its mail: it went round ${least} times.`
+    : `${requeues} everything: each of ${some} mails went round ${least} times or more.`;
 }
 
 function neverAnswers(input: DiagnosisInput): string | undefined {
@@ -177,6 +207,8 @@ function neverAnswers(input: DiagnosisInput): string | undefined {
   } = input;
   if (head === undefined || head.fetchCount === 0 || head.requeueCount > 0) return undefined;
   const vain = fetchedInVain(head, nowMs);
+  if (vain !== undefined && state === 'offline')
+    return `Fetched ${head.name} ${times(head.fetchCount)}, and did not answer.`;
   if (vain !== undefined) return `Fetches ${vain}${behindIt(input)}.`;
   const firstMs = head.firstFetchedAtMs ?? waitingSinceMs ?? nowMs;
   if (state === 'offline' || nowMs - firstMs < workMs) return undefined;
@@ -212,6 +244,8 @@ function neverFetches(input: DiagnosisInput): string | undefined {
     return `Holds an event stream, but has not fetched ${head.name} in ${waited}: does its firmware act on new_mail?`;
   }
   if (lastSeenMs <= waitingSinceMs) return undefined;
+  if (state === 'offline')
+    return `Did not fetch ${head.name} when it last called: does its firmware look at X-Messages-Available?`;
   return `Calls, but has not fetched ${head.name} in ${waited}: does its firmware look at X-Messages-Available?`;
 }
 
@@ -236,6 +270,11 @@ function wellOf({ state, lastSeenMs, mailboxSize, nowMs }: DiagnosisInput): stri
   const mail = mailboxSize === 0 ? 'no mail waits' : counted(mailboxSize, 'mail waits', 'mails wait');
   if (state === 'connected') return `Connected; ${mail}.`;
   return `Last called ${ago(lastSeenMs ?? nowMs, nowMs)}; ${mail}.`;
+}
+
+/** Says of a device that is refused whether it is so now. */
+function isRefused({ lastMs }: Refusal, nowMs: number): string {
+  return nowMs - lastMs <= callsMs ? 'Calls, and is refused' : 'Called, and was refused';
 }
 
 /** Recent refusals of what has not been accepted since. */

@@ -145,7 +145,7 @@ it('why a device is stuck is said in a sentence, by the API and by the command',
     '--data',
     server.report.data,
   ]);
-  expect(shown.stdout).toMatch(/^diagnosis +Disabled: every call is refused until it is enabled\.$/m);
+  expect(shown.stdout).toMatch(/^diagnosis +Is disabled: every call is refused until it is enabled\.$/m);
   expect((await server.admin('GET', `/fleets/${fleet.fleetId}/devices/NOWHERE001/diagnosis`)).status).toBe(
     404,
   );

@@ -51,7 +51,7 @@ function sentenceOf(change: Partial<DiagnosisInput>): string {
 const rows: [string, Partial<DiagnosisInput>, string][] = [
   ['well', {}, 'ok: Last called 2 min ago; no mail waits.'],
   ['connected', { state: 'connected', mailboxSize: 1 }, 'ok: Connected; 1 mail waits.'],
-  ['disabled', { enabled: false }, 'disabled: Disabled: every call is refused until it is enabled.'],
+  ['disabled', { enabled: false }, 'disabled: Is disabled: every call is refused until it is enabled.'],
   [
     'never seen',
     { lastSeenMs: undefined, state: 'offline' },
@@ -63,9 +63,17 @@ const rows: [string, Partial<DiagnosisInput>, string][] = [
     'wrong_secret: Calls, and is refused: wrong secret since 2 h ago, 3 times.',
   ],
   [
+    'wrong secret, but silent since',
+    {
+      lastSeenMs: undefined,
+      refusals: [{ ...refusal, detail: 'device_secret_incorrect', lastMs: nowMs - 20 * minute }],
+    },
+    'wrong_secret: Called, and was refused: wrong secret since 2 h ago, 3 times, last 20 min ago.',
+  ],
+  [
     'locked out',
     { lockouts: [{ address: '192.0.2.7', untilMs: nowMs + 5 * minute }] },
-    'locked_out: Calls, and is locked out for 5 min after wrong secrets from 192.0.2.7.',
+    'locked_out: Is locked out for 5 min after wrong secrets from 192.0.2.7.',
   ],
   [
     'schema mismatch',
@@ -112,6 +120,16 @@ const rows: [string, Partial<DiagnosisInput>, string][] = [
     'seen, head never fetched',
     { mailboxSize: 1, mails: [mail] },
     'never_fetches: Calls, but has not fetched lock_check in 3 h: does its firmware look at X-Messages-Available?',
+  ],
+  [
+    'offline, head never fetched though it called since',
+    { state: 'offline', lastSeenMs: nowMs - hour, mailboxSize: 1, mails: [mail] },
+    'offline: Last called 1 h ago from 192.0.2.7; 1 mail waits, the first expires in 4 d.',
+  ],
+  [
+    'connected before the time of it is written',
+    { state: 'connected', lastSeenMs: undefined },
+    'ok: Connected; no mail waits.',
   ],
   [
     'connected, head never fetched',
@@ -173,11 +191,33 @@ it('what is over is not said: a wrong secret before the last call, an old refusa
   expect(sentenceOf({ refusals: [before] })).toContain('schema_mismatch: ');
 });
 
-it('a device may have several reasons, what explains most first', () => {
-  const kinds = diagnose({ ...well, enabled: false, state: 'offline', mailboxSize: 1, mails: [mail] }).map(
-    ({ kind }) => kind,
+function findings(change: Partial<DiagnosisInput>): string[] {
+  return diagnose({ ...well, ...change }).map(({ sentence }) => sentence);
+}
+
+it('a device may have several reasons, what explains most first, each in the present only if it is so', () => {
+  const offline = { state: 'offline', lastSeenMs: nowMs - hour, mailboxSize: 1 } as const;
+  expect(findings({ ...offline, mails: [mail] })).toEqual([
+    'Last called 1 h ago from 192.0.2.7; 1 mail waits, the first expires in 4 d.',
+    'Did not fetch lock_check when it last called: does its firmware look at X-Messages-Available?',
+  ]);
+  const fetched = { ...mail, fetchCount: 37, firstFetchedAtMs: nowMs - 2 * hour };
+  expect(findings({ ...offline, mails: [fetched] })[1]).toBe(
+    'Fetched lock_check 37 times, and did not answer.',
   );
-  expect(kinds).toEqual(['disabled', 'never_fetches', 'offline']);
+  const requeued = { ...mail, fetchCount: 20, requeueCount: 12 };
+  expect(findings({ ...offline, mails: [requeued] })[1]).toBe('Requeued its mail: it went round 12 times.');
+});
+
+it('what follows from a reason is no other reason', () => {
+  const wrong = { ...refusal, detail: 'device_secret_incorrect' as const };
+  const never = { state: 'offline', lastSeenMs: undefined, mailboxSize: 1, mails: [mail] } as const;
+  const locked = [{ address: '192.0.2.7', untilMs: nowMs + 5 * minute }];
+  const kinds = (change: Partial<DiagnosisInput>) => diagnose({ ...well, ...change }).map(({ kind }) => kind);
+  expect(kinds({ ...never, refusals: [wrong] })).toEqual(['wrong_secret']);
+  expect(kinds({ ...never, refusals: [wrong], lockouts: locked })).toEqual(['locked_out']);
+  expect(kinds({ ...never, refusals: [wrong], lockouts: locked, enabled: false })).toEqual(['disabled']);
+  expect(kinds({ ...never, enabled: false, mailboxMailsMax: 1 })).toEqual(['disabled', 'mailbox_full']);
 });
 
 it("a device's own words are made plain", () => {
