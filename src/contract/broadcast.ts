@@ -1,29 +1,22 @@
 import { type Static, Type } from 'typebox';
-import { tagsMax } from '../core/bounds.ts';
 import { schemaNamePattern } from '../core/identity.ts';
-import { deviceDocument } from './device.ts';
+import { deviceDocument, deviceFilter, deviceSelector } from './device.ts';
 import {
   closedObject,
   deviceId,
   listOf,
   nullable,
-  oneOrSeveral,
   pageLimit,
   repeatedParameter,
-  tag,
   time,
   wordOf,
 } from './document.ts';
-import { idempotencyHeaders, mailSettings, mailStates } from './mail.ts';
+import { idempotencyHeaders, mailSettings, mailStates, payloadBody } from './mail.ts';
 import { declareRoutes, noDocument } from './routes/route.ts';
 
 const target = closedObject(
-  {
-    devices: Type.Optional(Type.Array(deviceId, { minItems: 1 })),
-    tag: Type.Optional(oneOrSeveral(tag, tagsMax, 'To the devices that have all of these tags.')),
-    all: Type.Optional(Type.Literal(true)),
-  },
-  { minProperties: 1, maxProperties: 1 },
+  { devices: Type.Optional(Type.Array(deviceId, { minItems: 1 })), ...deviceSelector },
+  { minProperties: 1, description: 'A list of ids, the filters of a list of devices, or all.' },
 );
 const newBroadcastBody = closedObject({
   name: Type.String({ pattern: schemaNamePattern.source }),
@@ -38,6 +31,13 @@ const newBroadcastBody = closedObject({
   deliver_at: Type.Optional(
     Type.String({ description: 'When to deliver it to the mailboxes: ISO 8601 with a time zone.' }),
   ),
+  pause_after: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description:
+        'Pauses once so many devices had their turn, so that you see what they make of it; resume goes on with the others.',
+    }),
+  ),
 });
 export type NewBroadcastBody = Static<typeof newBroadcastBody>;
 
@@ -46,14 +46,15 @@ export const broadcastDocument = Type.Object({
   name: Type.String(),
   to: Type.Object({
     devices: Type.Optional(Type.Integer({ description: 'Number of devices in the list.' })),
-    tag: Type.Optional(Type.Array(Type.String(), { description: 'Devices that have all of these tags.' })),
     all: Type.Optional(Type.Literal(true)),
+    ...deviceFilter.properties,
   }),
   payload_bytes: Type.Integer(),
   ttl_seconds: nullable('integer'),
   mailbox_mails_max: nullable('integer'),
   requeues_max: nullable('integer'),
   deliver_at: nullable('string'),
+  pause_after: nullable('integer'),
   state: wordOf(['running', 'held', 'paused', 'done', 'cancelled'], {
     description: 'Held: it goes on with the release of the held server.',
   }),
@@ -92,6 +93,14 @@ const broadcastMailDocument = Type.Object({
     Type.Pick(deviceDocument, ['name', 'enabled', 'state', 'last_seen']),
     Type.Null({ description: 'It was deleted.' }),
   ]),
+  behind: Type.Union(
+    [Type.Object({ mail_id: Type.String(), name: Type.String(), fetch_count: Type.Integer() }), Type.Null()],
+    { description: 'The mail at the head of the mailbox, while this one waits behind it.' },
+  ),
+  refused: nullable('string', {
+    description:
+      'Why the calls of a device are refused that has not been seen since, while the mail waits: as `detail` or `error` of its refusals on this node.',
+  }),
 });
 export type BroadcastMailDocument = Static<typeof broadcastMailDocument>;
 
@@ -123,7 +132,7 @@ export const broadcastRoutes = declareRoutes({
     scope: 'mail',
     summary: 'Start a broadcast',
     description:
-      'Sends a mail to a list of devices, to those that have all of some tags, or to the whole fleet.',
+      'Sends a mail to a list of devices, to those that match the filters of a list, or to the whole fleet. A filter is applied to each device when its turn comes; its `state` is that of the time of the request.',
     headers: idempotencyHeaders,
     body: newBroadcastBody,
     answers: { 202: broadcastDocument },
@@ -142,6 +151,11 @@ export const broadcastRoutes = declareRoutes({
     scope: 'read',
     summary: 'Show a broadcast',
     answers: { 200: broadcastDocument },
+  },
+  'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/payload': {
+    scope: 'read',
+    summary: 'Show the payload of a broadcast',
+    answers: { 200: payloadBody },
   },
   'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/refusals': {
     scope: 'read',

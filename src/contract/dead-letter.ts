@@ -26,6 +26,22 @@ const letterFilter = closedObject({
   to: Type.Optional(Type.String({ description: 'Died before that time.' })),
 });
 export type LetterFilter = Static<typeof letterFilter>;
+/** The same in the query of a list. */
+const letterQuery = {
+  ...letterFilter.properties,
+  reason: repeatedParameter(reason, reasons.length, anyReason),
+};
+/** Groups in one count at most. */
+export const letterGroupsMax = 100;
+const letterCountDocument = Type.Object({
+  letters: Type.Integer(),
+  is_all: Type.Boolean({ description: 'False: there are more than were counted.' }),
+  groups: Type.Array(
+    Type.Object({ name: Type.String(), reason, letters: Type.Integer(), last_died_at: time }),
+    { description: `The largest first, at most ${letterGroupsMax} of them.` },
+  ),
+});
+export type LetterCountDocument = Static<typeof letterCountDocument>;
 /** A mail that failed for good. */
 const deadLetterDocument = Type.Object({
   mail_id: Type.String(),
@@ -87,15 +103,28 @@ export const mailDeadLetterRoutes = declareRoutes({
     scope: 'read',
     summary: 'List dead letters',
     description:
-      'Lists rejected, expired and over-requeued mail, and delayed mail that found its mailbox full, in the order it was sent. A page may be short or empty and still have a next one.',
+      'Lists rejected, expired and over-requeued mail, and delayed mail that found its mailbox full. A page may be short or empty and still have a next one.',
     query: Type.Object({
-      ...letterFilter.properties,
-      reason: repeatedParameter(reason, reasons.length, anyReason),
+      ...letterQuery,
+      order: Type.Unsafe<'newest' | 'oldest'>({
+        type: 'string',
+        enum: ['newest', 'oldest'],
+        default: 'newest',
+        description: 'By the time at which the mail was sent.',
+      }),
       // Mail id and device in hexadecimal digits.
       after: Type.String({ default: '', pattern: '^([0-9a-f]{68})?$' }),
       limit: pageLimit,
     }),
     answers: { 200: listOf(deadLetterDocument) },
+  },
+  'GET /fleets/{fleet_id}/dead-letters:count': {
+    scope: 'read',
+    summary: 'Count dead letters',
+    description:
+      'Counts the dead letters that a list has with the same filters, by mail and reason: the newest ones, for a bounded time.',
+    query: Type.Object(letterQuery),
+    answers: { 200: letterCountDocument },
   },
   'GET /fleets/{fleet_id}/dead-letters/{device_id}/{mail_id}': {
     scope: 'read',

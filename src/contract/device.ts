@@ -104,12 +104,16 @@ export type DeviceFilterDocument = Static<typeof deviceFilter>;
 
 /** Maximum devices per call, which takes some milliseconds of each shard. */
 export const devicesPerChangeMax = 500;
+/** Selects devices in a body: the filters of a list, or all. */
+export const deviceSelector = {
+  all: Type.Optional(Type.Literal(true)),
+  ...deviceFilter.properties,
+  tag: Type.Optional(oneOrSeveral(tag, tagsMax, 'The device has all of these tags.')),
+};
 const deviceSelection = closedObject(
   {
     device_ids: Type.Optional(Type.Array(deviceId, { minItems: 1, maxItems: devicesPerChangeMax })),
-    all: Type.Optional(Type.Literal(true)),
-    ...deviceFilter.properties,
-    tag: Type.Optional(oneOrSeveral(tag, tagsMax, 'The device has all of these tags.')),
+    ...deviceSelector,
   },
   { minProperties: 1, description: 'Ids, the filters of a list, or all.' },
 );
@@ -119,6 +123,7 @@ const selectedChange = closedPartial(
 );
 const changedDevicesDocument = Type.Object({
   changed: Type.Integer(),
+  changed_ids: Type.Array(deviceId, { description: 'Those that were changed, by which it can be undone.' }),
   unchanged: Type.Integer({ description: 'Devices that were already so.' }),
   refused: Type.Array(Type.Object({ device_id: deviceId, error: Type.String(), msg: Type.String() })),
   next: nullable('string', { description: 'Pass as `after` to continue; null when all are done.' }),
@@ -134,6 +139,15 @@ const deviceChangesBody = closedObject({
 });
 export type DeviceChangesBody = Static<typeof deviceChangesBody>;
 
+const deviceCountDocument = Type.Object({
+  devices: Type.Integer(),
+  offline: Type.Integer({ description: 'Those of them that are neither connected nor active.' }),
+  next: nullable('string', {
+    description: 'Pass as `after` to count on, and add the counts; null when all are counted.',
+  }),
+});
+export type DeviceCountDocument = Static<typeof deviceCountDocument>;
+
 /** `/fleets/{fleet_id}/devices`, each device under it, the rotation of its secret, and changes of many devices. */
 export const deviceRoutes = declareRoutes({
   'GET /fleets/{fleet_id}/devices': {
@@ -147,6 +161,18 @@ export const deviceRoutes = declareRoutes({
       limit: pageLimit,
     }),
     answers: { 200: listOf(deviceDocument) },
+  },
+  'GET /fleets/{fleet_id}/devices:count': {
+    scope: 'read',
+    summary: 'Count devices',
+    description:
+      'Counts the devices that a list has with the same filters, a bounded number per call. Without filters, all at once.',
+    query: Type.Object({
+      ...deviceFilter.properties,
+      after: Type.String({ default: '', pattern: cursorPattern }),
+      limit: Type.Integer({ minimum: 1, maximum: 5_000, default: 5_000 }),
+    }),
+    answers: { 200: deviceCountDocument },
   },
   'POST /fleets/{fleet_id}/devices': {
     scope: 'provision',

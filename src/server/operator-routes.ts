@@ -75,7 +75,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
   return {
     documents: [
       (app) => addRoutes(app, fleetRoutes, fleetHandlers(parts, counts)),
-      (app) => addRoutes(app, deviceRoutes, deviceHandlers(parts)),
+      (app) => addRoutes(app, deviceRoutes, deviceHandlers(parts, counts)),
       (app) => addRoutes(app, attentionRoutes, attentionHandlers({ ...parts, sources }, counts)),
       (app) => addRoutes(app, refusalRoutes, refusalHandlers(parts)),
       (app) => addRoutes(app, diagnosisRoutes, diagnosisHandlers(parts)),

@@ -162,7 +162,7 @@ class Subject {
     const { server, fleetId, deviceId } = this.device;
     const { ended, delayed, deadLetters } = this.model;
     for (const id of [...ended.keys(), ...delayed.map((mail) => mail.id)]) await this.#checkReceipt(id);
-    const path = `/fleets/${fleetId}/dead-letters?device_id=${deviceId}&limit=1000`;
+    const path = `/fleets/${fleetId}/dead-letters?device_id=${deviceId}&order=oldest&limit=1000`;
     const { body } = await server.admin<{ items: { mail_id: string; reason: string }[] }>('GET', path);
     expect(body.items.map(({ mail_id, reason }) => [mail_id, reason])).toEqual(
       deadLetters.map(({ mail, reason }) => [mail.id, reason]),

@@ -327,7 +327,11 @@ describe('calls between nodes', () => {
     });
 
     expect(await remote.actionWork.list('FLEET001')).toEqual([{ fleetId: 'FLEET001' }]);
-    const request = { name: 'go', payload: new Uint8Array([1]), to: { all: true as const } };
+    const request = {
+      name: 'go',
+      payload: new Uint8Array([1]),
+      to: { filter: { fleetId: 'FLEET001' }, as: { all: true as const } },
+    };
     const { status } = await remote.broadcasts.put('FLEET001', request);
     expect(status).toEqual({ ...request, payload: Buffer.from([1]) });
     expect((await failureOf(remote.consumers.list('FLEET001'))).code).toBe('fleet_not_found');

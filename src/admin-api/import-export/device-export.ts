@@ -7,11 +7,11 @@ import { descriptionFields, descriptionOf } from '../../domain/devices/device-fi
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
+import { deviceFilterOf } from '../request/device-filter.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import type { Transfers } from '../request/transfers.ts';
 import type { Turn } from '../request/turn.ts';
-import { deviceFilterOf } from '../routes/device-filter.ts';
 import { listDevices } from '../routes/device-list.ts';
 import { cellOf, csvLine } from './device-lines.ts';
 

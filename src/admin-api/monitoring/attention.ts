@@ -1,3 +1,4 @@
+import type { LetterCountDocument } from '../../contract/dead-letter.ts';
 import {
   type AttentionItem,
   attentionItem,
@@ -10,8 +11,7 @@ import type { AdminApiConfig } from '../config.ts';
 import type { AttentionSource } from '../request/attention-source.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
-import type { Turn } from '../request/turn.ts';
-import { listDeadLetters } from '../routes/dead-letter-list.ts';
+import { countDeadLetters } from './dead-letter-count.ts';
 import type { DeviceCounts } from './device-counts.ts';
 import { attentionToMailboxes } from './stuck.ts';
 
@@ -25,32 +25,7 @@ interface Parts {
 }
 
 const dayMs = 86_400_000;
-/** Bounds of one count of dead letters; beyond, it says that there are more. */
-const lettersMax = 10_000;
-const lettersPerPage = 1_000;
-const countMsMax = 200;
-
-/** Counts the dead letters of the last day, up to the bounds. */
-async function countLetters(
-  { shards }: Parts,
-  fleetId: string,
-  nowMs: number,
-  turn: Turn,
-): Promise<{ count: number; isAll: boolean }> {
-  const untilMs = performance.now() + countMsMax;
-  let count = 0;
-  let after = '';
-  while (count < lettersMax && performance.now() < untilMs) {
-    const filter = { fromMs: nowMs - dayMs };
-    const { items, next } = await listDeadLetters(shards.all, fleetId, filter, after, lettersPerPage, turn);
-    count += items.length;
-    if (next === null) return { count, isAll: true };
-    after = next;
-  }
-  return { count, isAll: false };
-}
-
-function ofLetters({ count, isAll }: { count: number; isAll: boolean }): AttentionItem[] {
+function ofLetters({ letters: count, is_all: isAll }: LetterCountDocument): AttentionItem[] {
   if (count === 0) return [];
   const number = isAll ? String(count) : `${count} or more`;
   const sentence = `${number} ${count === 1 ? 'mail' : 'mails'} died in the last 24 hours.`;
@@ -67,7 +42,7 @@ export function attentionHandlers(parts: Parts, counts: DeviceCounts): Handlers<
       const nowMs = Date.now();
       const [mailboxes, letters, ...ofSources] = await Promise.all([
         attentionToMailboxes(shards, counts, { fleetId, stuckSeconds, nowMs }, turn),
-        countLetters(parts, fleetId, nowMs, turn),
+        countDeadLetters(shards.all, fleetId, { fromMs: nowMs - dayMs }, turn),
         ...sources.map((attentionTo) => attentionTo(fleetId)),
       ]);
       const items: AttentionItem[] = [

@@ -10,7 +10,7 @@ import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { Shards } from '../../domain/shard.ts';
 import { timeTextOf } from './times.ts';
 
-interface StateConfig {
+export interface StateConfig {
   readonly settings: Settings<{ activeSeconds: number; stuckSeconds: number }>;
 }
 
@@ -60,12 +60,17 @@ function describeDevice(status: DeviceStatus, state: DeviceState): DeviceDocumen
   };
 }
 
-/** Describes devices of one fleet. Asks each shard once which of its devices are connected. */
-export async function describeDevices(
-  { config, shards }: { config: StateConfig; shards: Shards },
+interface StateParts {
+  config: StateConfig;
+  shards: Shards;
+}
+
+/** Finds the states of devices of one fleet. Asks each shard once which of its devices are connected. */
+export async function statesOf(
+  { config, shards }: StateParts,
   fleet: Fleet,
   devices: readonly DeviceStatus[],
-): Promise<DeviceDocument[]> {
+): Promise<DeviceState[]> {
   const byShard = groupBy(devices, ({ device }) => shards.of(device));
   const connected = new Set<DeviceStatus>();
   await Promise.all(
@@ -75,5 +80,16 @@ export async function describeDevices(
     }),
   );
   const sinceMs = activeSinceMs(fleet, config);
-  return devices.map((status) => describeDevice(status, stateOf(connected.has(status), status, sinceMs)));
+  return devices.map((status) => stateOf(connected.has(status), status, sinceMs));
+}
+
+/** Describes devices of one fleet. */
+export async function describeDevices(
+  parts: StateParts,
+  fleet: Fleet,
+  devices: readonly DeviceStatus[],
+): Promise<DeviceDocument[]> {
+  const states = await statesOf(parts, fleet, devices);
+  // There is a state for each
+  return devices.map((status, index) => describeDevice(status, states[index] as DeviceState));
 }

@@ -2,11 +2,19 @@ import type { DeadLetterDocument, LetterFilter, LetterSelectionBody } from '../.
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
-import type { DeadLetter, DeadLetterFilter } from '../../domain/mail/ended-mail.ts';
+import type { DeadLetter, DeadLetterFilter, LetterOrder } from '../../domain/mail/ended-mail.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Shard } from '../../domain/shard.ts';
 import { parseTime, timeTextOf } from '../request/times.ts';
 import type { Turn } from '../request/turn.ts';
+
+/** Which letters of a fleet, in which order, and where a page of them begins. */
+export interface LetterPageQuery {
+  fleetId: string;
+  filter: DeadLetterFilter;
+  order: LetterOrder;
+  after: string;
+}
 
 /**
  * Returns a page of a fleet's dead letters in order of mail id, over all shards. Each shard scans a bounded number, so a
@@ -14,23 +22,22 @@ import type { Turn } from '../request/turn.ts';
  */
 export async function listDeadLetters(
   shards: readonly Shard[],
-  fleetId: string,
-  filter: DeadLetterFilter,
-  after: string,
+  { fleetId, filter, order, after }: LetterPageQuery,
   limit: number,
   turn: Turn,
 ): Promise<Page<DeadLetter>> {
+  const isBefore = (one: string, other: string): boolean => (order === 'oldest' ? one < other : one > other);
   const found: { cursor: string; letter: DeadLetter }[] = [];
-  /** The smallest position reached by a shard that may have more letters. */
+  /** The first position reached by a shard that may have more letters. */
   let horizon: string | undefined;
   for (const shard of shards) {
     await turn();
-    const { items, next } = await shard.deadLetters.list(fleetId, filter, after, limit);
+    const { items, next } = await shard.deadLetters.list(fleetId, filter, after, limit, order);
     for (const letter of items) found.push({ cursor: cursorOf(letter), letter });
-    if (next !== null && (horizon === undefined || next < horizon)) horizon = next;
+    if (next !== null && (horizon === undefined || isBefore(next, horizon))) horizon = next;
   }
-  const sure = found.filter(({ cursor }) => horizon === undefined || cursor <= horizon);
-  sure.sort((a, b) => (a.cursor < b.cursor ? -1 : 1));
+  const sure = found.filter(({ cursor }) => horizon === undefined || !isBefore(horizon, cursor));
+  sure.sort((a, b) => (isBefore(a.cursor, b.cursor) ? -1 : 1));
   const page = sure.slice(0, limit);
   const next = sure.length > limit ? (page.at(-1)?.cursor ?? null) : (horizon ?? null);
   return { items: page.map(({ letter }) => letter), next };

@@ -15,6 +15,7 @@ import { parseMessage } from '../../declarations/schemas/payload.ts';
 import type { Shards } from '../../domain/shard.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import type { AdminApiConfig } from '../config.ts';
+import { countDeadLetters } from '../monitoring/dead-letter-count.ts';
 import { deviceOfRequest } from '../request/admin-app.ts';
 import { documentBytesMax } from '../request/bodies.ts';
 import type { Handlers } from '../request/routes.ts';
@@ -60,7 +61,12 @@ async function select(
     const { after, diedBeforeMs } = parseBulkCursor(selection.after ?? '');
     const { toMs = diedBeforeMs, ...rest } = deadLetterFilterOf(fleetId, filter ?? {});
     const bounded = { ...rest, toMs: Math.min(toMs, diedBeforeMs) };
-    const page = await listDeadLetters(shards.all, fleetId, bounded, after, limit, turn);
+    const page = await listDeadLetters(
+      shards.all,
+      { fleetId, filter: bounded, order: 'oldest', after },
+      limit,
+      turn,
+    );
     const next = page.next && formatBulkCursor({ after: page.next, diedBeforeMs });
     return { letters: page.items, next };
   }
@@ -171,11 +177,19 @@ async function settle<T extends { mail_id: string; device_id: string; result: st
 export function mailDeadLetterHandlers(parts: Parts): Handlers<typeof mailDeadLetterRoutes> {
   const { registry, shards } = parts;
   return {
-    'GET /fleets/{fleet_id}/dead-letters': async ({ params, turn, query: { after, limit, ...query } }) => {
+    'GET /fleets/{fleet_id}/dead-letters': async ({
+      params,
+      turn,
+      query: { after, limit, order, ...query },
+    }) => {
       const { fleetId } = registry.fleet(params.fleet_id).fleet;
       const filter = deadLetterFilterOf(fleetId, query);
-      const page = await listDeadLetters(shards.all, fleetId, filter, after, limit, turn);
+      const page = await listDeadLetters(shards.all, { fleetId, filter, order, after }, limit, turn);
       return { items: page.items.map(describeLetter), next: page.next };
+    },
+    'GET /fleets/{fleet_id}/dead-letters:count': async ({ params, turn, query }) => {
+      const { fleetId } = registry.fleet(params.fleet_id).fleet;
+      return countDeadLetters(shards.all, fleetId, deadLetterFilterOf(fleetId, query), turn);
     },
     'GET /fleets/{fleet_id}/dead-letters/{device_id}/{mail_id}': async ({ params }, reply) => {
       const device = deviceOfRequest(parts, params);

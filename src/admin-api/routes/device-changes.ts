@@ -1,6 +1,5 @@
 import { type DeviceChangesBody, type deviceRoutes, devicesPerChangeMax } from '../../contract/device.ts';
 import { tagsMax } from '../../core/bounds.ts';
-import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts';
@@ -8,8 +7,8 @@ import type { Shards } from '../../domain/shard.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { onEachShard } from '../request/by-shard.ts';
+import { deviceFilterOf, selectedFilter } from '../request/device-filter.ts';
 import type { HandlerOf } from '../request/routes.ts';
-import { deviceFilterOf } from './device-filter.ts';
 import { listDevices } from './device-list.ts';
 
 interface Parts {
@@ -40,17 +39,12 @@ export const changeFleetDevices =
   }: Parts): HandlerOf<typeof deviceRoutes, 'POST /fleets/{fleet_id}/devices:change'> =>
   async ({ params, audited, turn, body: { select, change, after = '', limit = devicesPerChangeMax } }) => {
     const { fleet } = registry.fleet(params.fleet_id);
-    const { device_ids, all, tag: tagged, ...rest } = select;
-    const filter = { ...rest, ...(tagged !== undefined && { tag: [tagged].flat() }) };
+    const { device_ids = [], ...selector } = select;
+    const filter = selectedFilter(selector, select.device_ids !== undefined, '/select');
     let devices: DeviceKey[];
     let next: string | null = null;
-    if (device_ids !== undefined) {
-      if (all || Object.keys(filter).length > 0) {
-        const msg = 'Select by device_ids or by filters, not both.';
-        throw new ApiError('invalid_body', { msg });
-      }
-      devices = [...new Set(device_ids)].map((id) => deviceKeyOf(fleet.fleetId, id));
-    } else {
+    if (filter === undefined) devices = [...new Set(device_ids)].map((id) => deviceKeyOf(fleet.fleetId, id));
+    else {
       const page = await listDevices(shards.all, deviceFilterOf(fleet, filter, config), after, limit, turn);
       devices = page.items.map(({ device }) => device);
       next = page.next;
@@ -67,10 +61,11 @@ export const changeFleetDevices =
     });
     const counts = countsOf(outcomes);
     audited.about = {
-      selected: device_ids === undefined ? JSON.stringify(select) : 'by id',
+      selected: filter === undefined ? 'by id' : JSON.stringify(select),
       change: JSON.stringify(change),
       ...counts,
     };
     const { changed = 0, unchanged = 0 } = counts;
-    return { changed, unchanged, refused, next };
+    const changed_ids = devices.filter((_, index) => outcomes[index] === 'changed').map(deviceIdOf);
+    return { changed, changed_ids, unchanged, refused, next };
   };

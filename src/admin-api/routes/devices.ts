@@ -8,12 +8,14 @@ import type { LockoutList } from '../../domain/devices/lockout.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
+import type { DeviceCounts } from '../monitoring/device-counts.ts';
+import { countFound } from '../monitoring/found-devices.ts';
 import { deviceOfRequest } from '../request/admin-app.ts';
+import { deviceFilterOf } from '../request/device-filter.ts';
 import { describeDevices } from '../request/device-state.ts';
 import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import { changeFleetDevices } from './device-changes.ts';
-import { deviceFilterOf } from './device-filter.ts';
 import { listDevices } from './device-list.ts';
 
 interface Parts {
@@ -120,9 +122,10 @@ const rotateSecret =
   };
 
 /** Handles `/fleets/{fleet_id}/devices`, each device under it, the rotation of its secret, and changes of many. */
-export function deviceHandlers(parts: Parts): Handlers<Routes> {
+export function deviceHandlers(parts: Parts, counts: DeviceCounts): Handlers<Routes> {
   return {
     'GET /fleets/{fleet_id}/devices': listFleetDevices(parts),
+    'GET /fleets/{fleet_id}/devices:count': countFound(parts, counts),
     'POST /fleets/{fleet_id}/devices': createDevice(parts),
     'GET /fleets/{fleet_id}/devices/{device_id}': showDevice(parts),
     'PATCH /fleets/{fleet_id}/devices/{device_id}': async ({ params, body }) => {

@@ -29,8 +29,19 @@ export const deadLetterColumns = [
 
 /** Whom a broadcast is for. */
 export function targetText({ to }: Pick<BroadcastDocument, 'to'>): string {
-  if (to.tag !== undefined) return `tag ${to.tag.join(', ')}`;
-  return to.devices === undefined ? 'all devices' : `${to.devices.toLocaleString('en')} listed`;
+  if (to.devices !== undefined) return `${to.devices.toLocaleString('en')} listed`;
+  const { tag, id_prefix, name_prefix, enabled, state, seen_after, seen_before, waiting_before } = to;
+  const conditions = [
+    tag && `tag ${tag.join(', ')}`,
+    id_prefix && `id ${id_prefix}…`,
+    name_prefix && `name ${name_prefix}…`,
+    enabled !== undefined && (enabled ? 'enabled' : 'disabled'),
+    state,
+    seen_after && `seen after ${seen_after}`,
+    seen_before && `seen before ${seen_before}`,
+    waiting_before && `mail waits since before ${waiting_before}`,
+  ];
+  return conditions.filter(Boolean).join('; ') || 'all devices';
 }
 
 export const broadcastColumns = [
@@ -38,8 +49,8 @@ export const broadcastColumns = [
   { name: 'name', label: 'Mail' },
   { name: 'to', label: 'To', value: targetText, isLesser: true },
   { name: 'state', label: 'State', kind: 'word' },
-  { name: 'queued', label: 'Queued', kind: 'word' },
-  { name: 'refused', label: 'Not queued', kind: 'count' },
+  { name: 'queued', label: 'What became of it', kind: 'word' },
+  { name: 'refused' },
   { name: 'created_at', label: 'Begun', kind: 'time', isLesser: true },
 ] as const satisfies ListColumns<BroadcastDocument>;
 

@@ -27,6 +27,9 @@ export interface DeadLetterWithPayload extends RecordOf<typeof letterFields> {
 /** A mail that ended other than intended, without its payload. */
 export type DeadLetter = Omit<DeadLetterWithPayload, 'payload'>;
 
+/** Order of dead letters: by the time at which their mail was sent, which its id begins with. */
+export type LetterOrder = 'oldest' | 'newest';
+
 /** Filter for dead letters of a fleet; absent fields match all. Times by the wall clock, `toMs` exclusive. */
 export interface DeadLetterFilter {
   device?: DeviceKey;

@@ -3,7 +3,13 @@ import type { DeviceKey } from '../../core/identity.ts';
 import type { Page } from '../page.ts';
 import type { WriteSink } from '../write.ts';
 import type { Broadcast, BroadcastMail, BroadcastOutcome, MarkedBroadcast } from './broadcast.ts';
-import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload, Receipt } from './ended-mail.ts';
+import type {
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
+  LetterOrder,
+  Receipt,
+} from './ended-mail.ts';
 import type {
   DelayedMail,
   Enqueue,
@@ -75,7 +81,7 @@ export abstract class ShardDeadLetters {
   }
 
   /**
-   * Lists in order of mail id, after the cursor, which is the mail id and device of a letter in hexadecimal. Each call
+   * Lists in order of mail id, the oldest first unless said otherwise, after the cursor, which is the mail id and device of a letter in hexadecimal. Each call
    * scans a bounded number: a page may have fewer than `limit`, or none, and still have a next one.
    */
   abstract list(
@@ -83,6 +89,7 @@ export abstract class ShardDeadLetters {
     filter: DeadLetterFilter,
     after: string,
     limit: number,
+    order?: LetterOrder,
   ): Awaitable<Page<DeadLetter>>;
   abstract get(device: DeviceKey, mailId: Uint8Array): Awaitable<DeadLetterWithPayload | undefined>;
 

@@ -1,8 +1,14 @@
 import type { Awaitable } from '../../core/async.ts';
+import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { Page } from '../../domain/page.ts';
 
-/** `tags`: devices that have all of them. */
-export type BroadcastTarget = { devices: readonly string[] } | { tags: readonly string[] } | { all: true };
+/** Devices that match a filter, each when its turn comes. `as`: the filters of the request, with times as text. */
+export interface FilteredTarget {
+  filter: DeviceFilter;
+  as: Readonly<Record<string, unknown>>;
+}
+
+export type BroadcastTarget = { devices: readonly string[] } | FilteredTarget;
 
 /** A request whose payload has been checked against its schema. */
 export interface BroadcastRequest {
@@ -15,6 +21,8 @@ export interface BroadcastRequest {
   requeuesMax?: number;
   /** Delivered at once if absent or in the past. */
   deliverAtMs?: number;
+  /** Pauses once so many devices had their turn, if others remain. */
+  pauseAfter?: number;
   /** Idempotency key and digest of the request (D18). */
   idempotency?: { key: Uint8Array; digest: Uint8Array };
 }
@@ -32,7 +40,7 @@ export interface BroadcastStatus {
   id: string;
   request: Omit<BroadcastRequest, 'payload' | 'to' | 'idempotency'>;
   payloadBytes: number;
-  to: { listed: number } | { tags: readonly string[] } | { all: true };
+  to: { listed: number } | FilteredTarget;
   state: BroadcastState;
   /** Number of target devices, counted at the start; undefined until known. */
   devices: number | undefined;
@@ -63,6 +71,7 @@ export interface BroadcastService {
   list(fleetId: string, after: string | undefined, limit: number): Awaitable<Page<BroadcastStatus>>;
   /** @throws ApiError broadcast_not_found, as all methods with an id do. */
   get(fleetId: string, id: string): Awaitable<BroadcastStatus>;
+  payload(fleetId: string, id: string): Awaitable<Uint8Array>;
   /** Lists refusals by device id, after `after`. */
   refusals(fleetId: string, id: string, after: string, limit: number): Awaitable<Page<BroadcastRefusalCount>>;
   /** Nothing more is sent once it settles. @throws ApiError broadcast_ended. */

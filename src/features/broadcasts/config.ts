@@ -9,7 +9,7 @@ export const broadcastKeys = {
   ),
   broadcastDevicesMax: integer(
     { default: 10_000, minimum: 1, maximum: 100_000 },
-    'Devices in the list of one broadcast, which bounds the request body. Broadcasts to a tag or a fleet have no limit.',
+    'Devices in the list of one broadcast, which bounds the request body. Broadcasts by filters or to a fleet have no limit.',
   ),
   broadcastsRunningMax: integer(
     { default: 100, minimum: 1, maximum: 10_000, isReloadable: true },

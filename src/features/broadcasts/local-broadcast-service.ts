@@ -42,6 +42,12 @@ export class LocalBroadcastService implements BroadcastService {
     return this.#status(broadcastKeyOf(fleetId, id));
   }
 
+  payload(fleetId: string, id: string): Uint8Array {
+    const job = this.#broadcaster.store.job(broadcastKeyOf(fleetId, id));
+    if (job === undefined) throw new ApiError('broadcast_not_found');
+    return job.payload;
+  }
+
   refusals(fleetId: string, id: string, after: string, limit: number): Page<BroadcastRefusalCount> {
     const key = broadcastKeyOf(fleetId, id);
     this.#status(key);

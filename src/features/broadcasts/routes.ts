@@ -1,23 +1,28 @@
 import { bodyTextOf, documentBytesMax } from '../../admin-api/request/bodies.ts';
+import { deviceFilterOf, selectedFilter } from '../../admin-api/request/device-filter.ts';
 import { describeDevices } from '../../admin-api/request/device-state.ts';
 import { idempotencyOf, parseDeliverAt, replayHeader } from '../../admin-api/request/mail-request.ts';
 import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
 import {
   type BroadcastDocument,
+  type BroadcastMailDocument,
   type BroadcastOutcomesDocument,
   broadcastMailStates,
   type broadcastRoutes,
   type NewBroadcastBody,
 } from '../../contract/broadcast.ts';
+import { targetText } from '../../contract/columns/mail.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../core/identity.ts';
 import { formatUuid } from '../../core/uuid.ts';
 import type { DeclaredHold } from '../../declarations/declared-hold.ts';
-import type { Fleets } from '../../declarations/fleet.ts';
+import type { Fleet, Fleets } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import { emptyPayload, isEmpty } from '../../declarations/schemas/payload.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
+import type { RefusalLog } from '../../domain/devices/refusals.ts';
+import type { BroadcastMail } from '../../domain/mail/broadcast.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { BroadcastService, BroadcastStatus, BroadcastTarget } from './broadcast-service.ts';
 import type { BroadcastConfig } from './config.ts';
@@ -29,6 +34,7 @@ interface Parts {
   broadcasts: BroadcastService;
   fleets: Fleets;
   hold: DeclaredHold;
+  refusals: RefusalLog;
   registry: Registry;
   shards: Shards;
 }
@@ -91,18 +97,23 @@ function endOfValue(text: Buffer, from: number): number {
 /** Bytes per device id in a list, with quotes, comma and spaces. */
 const listedBytes = 24;
 
+function describeTarget(to: BroadcastStatus['to']): BroadcastDocument['to'] {
+  return 'listed' in to ? { devices: to.listed } : (to.as as BroadcastDocument['to']);
+}
+
 function describe(status: BroadcastStatus, isHeld: boolean): BroadcastDocument {
   const { request, to, endedAtMs } = status;
   const { deliverAtMs } = request;
   return {
     broadcast_id: status.id,
     name: request.name,
-    to: 'listed' in to ? { devices: to.listed } : 'tags' in to ? { tag: [...to.tags] } : to,
+    to: describeTarget(to),
     payload_bytes: status.payloadBytes,
     ttl_seconds: request.ttlSeconds ?? null,
     mailbox_mails_max: request.mailboxMailsMax ?? null,
     requeues_max: request.requeuesMax ?? null,
     deliver_at: timeTextOf(deliverAtMs),
+    pause_after: request.pauseAfter ?? null,
     state: isHeld && status.state === 'running' ? 'held' : status.state,
     devices: status.devices ?? null,
     queued: status.queued,
@@ -115,20 +126,28 @@ function describe(status: BroadcastStatus, isHeld: boolean): BroadcastDocument {
 
 /** Describes a broadcast for the audit log. */
 function aboutOf({ id, request, state, to, queued }: BroadcastStatus): Record<string, string | number> {
-  const target = 'listed' in to ? `${to.listed} devices` : 'tags' in to ? `tag ${to.tags.join(', ')}` : 'all';
-  return { broadcast_id: id, name: request.name, to: target, state, queued };
+  return { broadcast_id: id, name: request.name, to: targetText({ to: describeTarget(to) }), state, queued };
 }
 
 /** Deduplicates the devices of a list. */
-function targetOf({ devices, tag }: NewBroadcastBody['to'], devicesMax: number): BroadcastTarget {
-  if (tag !== undefined) return { tags: [...new Set([tag].flat())] };
-  if (devices === undefined) return { all: true };
-  if (devices.length > devicesMax) {
+function targetOf(
+  { devices, ...selector }: NewBroadcastBody['to'],
+  fleet: Fleet,
+  config: BroadcastConfig,
+): BroadcastTarget {
+  const filter = selectedFilter(selector, devices !== undefined, '/to');
+  if (filter !== undefined) {
+    const isAll = Object.keys(filter).length === 0;
+    return { filter: deviceFilterOf(fleet, filter, config), as: isAll ? { all: true } : filter };
+  }
+  const { broadcastDevicesMax } = config;
+  const listed = devices ?? [];
+  if (listed.length > broadcastDevicesMax) {
     throw new ApiError('request_too_large', {
-      msg: `Too many devices in the list (broadcastDevicesMax is ${devicesMax}). Use a tag instead.`,
+      msg: `Too many devices in the list (broadcastDevicesMax is ${broadcastDevicesMax}). Use a filter instead.`,
     });
   }
-  return { devices: [...new Set(devices)] };
+  return { devices: [...new Set(listed)] };
 }
 
 type Routes = typeof broadcastRoutes;
@@ -142,15 +161,17 @@ const startBroadcast =
     broadcasts,
   }: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/broadcasts'> =>
   async ({ params, headers, body, audited }, reply) => {
-    const { fleetId } = registry.fleet(params.fleet_id).fleet;
+    const { fleet } = registry.fleet(params.fleet_id);
+    const { fleetId } = fleet;
     const {
       name,
       ttl_seconds: ttlSeconds,
       mailbox_mails_max: mailsMax,
       requeues_max: requeuesMax,
       deliver_at: deliverAt,
+      pause_after: pauseAfter,
     } = body;
-    const to = targetOf(body.to, config.broadcastDevicesMax);
+    const to = targetOf(body.to, fleet, config);
     const text = bodyTextOf(body);
     const isPayload = body.payload !== undefined && body.payload !== null && !isEmpty(body.payload);
     const bytes = (isPayload && memberBytes(text, 'payload')) || emptyPayload;
@@ -169,6 +190,7 @@ const startBroadcast =
       ...(mailsMax !== undefined && { mailboxMailsMax: mailsMax }),
       ...(requeuesMax !== undefined && { requeuesMax }),
       ...(deliverAt !== undefined && { deliverAtMs: parseDeliverAt(deliverAt) }),
+      ...(pauseAfter !== undefined && { pauseAfter }),
       ...(idempotency && { idempotency }),
     });
     if (isReplay) reply.header(...replayHeader);
@@ -202,6 +224,37 @@ const listRefusals =
     };
   };
 
+/** Devices of one page whose refusals are looked up, for which each thread is asked. */
+const refusedMax = 100;
+
+/** Finds what holds up those mails that wait. */
+function plightsOf(
+  { shards, refusals }: Parts,
+  mails: readonly BroadcastMail[],
+  statuses: readonly (DeviceStatus | undefined)[],
+): Promise<Pick<BroadcastMailDocument, 'behind' | 'refused'>[]> {
+  let refusedLeft = refusedMax;
+  const refusedOf = async (device: DeviceKey, seenMs: number): Promise<string | null> => {
+    refusedLeft -= 1;
+    const [last] = refusedLeft < 0 ? [] : await refusals.of(device);
+    return last === undefined || last.lastMs <= seenMs ? null : (last.detail ?? last.code);
+  };
+  return Promise.all(
+    mails.map(async ({ device, mailId, state }, index) => {
+      const status = statuses[index];
+      if (state !== 'queued' || status === undefined) return { behind: null, refused: null };
+      const { mail: head } = await shards.of(device).mail.head(device);
+      const isBehind = head !== undefined && !mailId.equals(head.id);
+      return {
+        behind: isBehind
+          ? { mail_id: formatUuid(head.id), name: head.name, fetch_count: head.fetchCount }
+          : null,
+        refused: await refusedOf(device, status.lastSeenMs ?? 0),
+      };
+    }),
+  );
+}
+
 const listMails =
   (
     parts: Parts,
@@ -226,13 +279,15 @@ const listMails =
         { name, enabled, state, last_seen },
       ]),
     );
+    const plights = await plightsOf(parts, items, statuses);
     return {
-      items: items.map(({ device, mailId, state: reached, fetchCount }) => ({
+      items: items.map(({ device, mailId, state: reached, fetchCount }, index) => ({
         device_id: deviceIdOf(device),
         mail_id: formatUuid(mailId),
         state: reached,
         fetch_count: fetchCount,
         device: devices.get(deviceIdOf(device)) ?? null,
+        ...(plights[index] ?? { behind: null, refused: null }),
       })),
       next: next === null ? null : deviceIdOf(next as DeviceKey),
     };
@@ -265,6 +320,10 @@ export function broadcastHandlers(parts: Parts): Handlers<Routes> {
     },
     'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}': async ({ params }) =>
       describe(await broadcasts.get(fleetOf(params), params.broadcast_id), hold.isHeld),
+    'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/payload': async ({ params }, reply) => {
+      const payload = await broadcasts.payload(fleetOf(params), params.broadcast_id);
+      return reply.type('application/json').send(Buffer.from(payload));
+    },
     'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/refusals': listRefusals(parts),
     'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/mails': listMails(parts, outcomes),
     'GET /fleets/{fleet_id}/broadcasts/{broadcast_id}/outcomes': async ({ params }) => {

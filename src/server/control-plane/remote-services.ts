@@ -65,6 +65,7 @@ const remoteMethods = {
     put: true,
     list: true,
     get: true,
+    payload: true,
     refusals: true,
     pause: true,
     resume: true,

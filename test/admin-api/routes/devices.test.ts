@@ -166,6 +166,26 @@ describe('finding devices', () => {
   });
 });
 
+it('devices are counted by the filters of a list, with how many of them are offline', async () => {
+  const many = await createFleet(server);
+  const [one] = await Promise.all(
+    Array.from({ length: 9 }, (_, index) =>
+      many.createDevice({ tags: index < 6 ? ['row', 'all'] : ['all'] }),
+    ),
+  );
+  const stream = await EventStream.open(one as TestDevice);
+  const count = async (query: string) =>
+    (await server.admin('GET', `/fleets/${many.fleetId}/devices:count${query}`)).body;
+  const isCounted = (devices: number, offline: number) => ({ devices, offline, next: null });
+  await expect.poll(() => count('?tag=row'), patience).toEqual(isCounted(6, 5));
+  expect(await count('?tag=row&state=offline')).toEqual(isCounted(5, 5));
+  expect(await count('?tag=row&enabled=false')).toEqual(isCounted(0, 0));
+  expect(await count('?tag=all&id_prefix=')).toEqual(isCounted(9, 8));
+  await expect.poll(() => count(''), patience).toEqual(isCounted(9, 8));
+  expect(await count('?seen_after=soon')).toMatchObject({ error: 'bad_request' });
+  await stream.close();
+});
+
 describe('changing many devices', () => {
   it('enables, disables and tags all that are selected, some at a call, and ends their streams (D21)', async () => {
     const many = await createFleet(server);
@@ -181,6 +201,7 @@ describe('changing many devices', () => {
     const select = { tag: 'rollout' };
     let after: string | null = '';
     const changed: unknown[] = [];
+    const ids: unknown[] = [];
     while (after !== null) {
       const answer: { status: number; body: Record<string, unknown> } = await server.admin('POST', path, {
         select,
@@ -190,13 +211,15 @@ describe('changing many devices', () => {
       });
       expect(answer.status).toBe(200);
       changed.push(answer.body.changed);
+      ids.push(...(answer.body.changed_ids as string[]));
       after = answer.body.next as string | null;
     }
     expect(changed).toEqual([2, 2, 1]);
+    expect(new Set(ids).size).toBe(5);
     await expect.poll(() => stream.isOver, patience).toBe(true);
     expect((await device.heartbeat()).status).toBe(401);
     const again = await server.admin('POST', path, { select, change });
-    expect(again.body).toEqual({ changed: 0, unchanged: 5, refused: [], next: null });
+    expect(again.body).toEqual({ changed: 0, changed_ids: [], unchanged: 5, refused: [], next: null });
     const args = ['--fleet', many.fleetId];
     expect(
       await fleetpostJson(server, [
@@ -234,7 +257,12 @@ describe('changing many devices', () => {
       change: tooMany,
     });
     expect(full.body).toMatchObject({ changed: 0, refused: [{ error: 'limit_reached' }] });
-    for (const bad of [{}, { all: true, device_ids: [device.deviceId] }, { tags: 'x' }]) {
+    for (const bad of [
+      {},
+      { all: true, device_ids: [device.deviceId] },
+      { all: true, tag: 'x' },
+      { tags: 'x' },
+    ]) {
       expect((await server.admin('POST', path, { select: bad, change })).status).toBe(400);
     }
   });

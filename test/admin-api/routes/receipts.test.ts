@@ -161,9 +161,9 @@ it('D16: rejected, expired and over-requeued mail is a dead letter, byte for byt
   await expect.poll(() => letters('', own), soon).toHaveLength(3);
 
   expect((await letters('', own)).map(({ mail_id, name, reason }) => [mail_id, name, reason])).toEqual([
-    [rejected, 'one', 'rejected'],
-    [expired, 'two', 'expired'],
     [requeued, 'three', 'over_requeued'],
+    [expired, 'two', 'expired'],
+    [rejected, 'one', 'rejected'],
   ]);
   expect(await receiptOf(device, expired)).toMatchObject({ state: 'expired' });
   expect(await receiptOf(device, requeued)).toMatchObject({ state: 'over_requeued', requeue_count: 1 });
@@ -184,7 +184,13 @@ it('D16: dead letters are filtered and paged, and each stands in one page', asyn
   }
   const all = await letters('', own);
   expect(all).toHaveLength(18);
-  expect(all.map(({ mail_id }) => mail_id)).toEqual(all.map(({ mail_id }) => mail_id).sort());
+  expect(all.map(({ mail_id }) => mail_id)).toEqual(
+    all
+      .map(({ mail_id }) => mail_id)
+      .sort()
+      .reverse(),
+  );
+  expect(await letters('?order=oldest', own)).toEqual(all.toReversed());
   const paged: Letter[] = [];
   let after = '';
   do {
@@ -201,6 +207,20 @@ it('D16: dead letters are filtered and paged, and each stands in one page', asyn
   const minuteAgo = new Date(Date.now() - 60_000).toISOString();
   expect(await letters(`?from=${minuteAgo}`, own)).toHaveLength(18);
   expect(await letters(`?to=${minuteAgo}`, own)).toEqual([]);
+  const counted = await server.admin('GET', `/fleets/${own.fleetId}/dead-letters:count`);
+  expect(counted.body).toMatchObject({
+    letters: 18,
+    is_all: true,
+    groups: [
+      { name: 'a', reason: 'rejected', letters: 12, last_died_at: expect.stringMatching(/Z$/) },
+      { name: 'b', reason: 'rejected', letters: 6 },
+    ],
+  });
+  const ofOne = await server.admin(
+    'GET',
+    `/fleets/${own.fleetId}/dead-letters:count?device_id=${first.deviceId}`,
+  );
+  expect(ofOne.body).toMatchObject({ letters: 3, groups: [{ letters: 2 }, { letters: 1 }] });
   expect((await server.admin('GET', `/fleets/${own.fleetId}/dead-letters?from=yesterday`)).status).toBe(400);
 });
 

@@ -4,7 +4,7 @@ import { uuidv7 } from 'uuidv7';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { BroadcastMailDocument } from '../../../src/contract/broadcast.ts';
 import type { ListDocument } from '../../../src/contract/document.ts';
-import { createFleet, type TestFleet } from '../../harness/devices/device.ts';
+import { createFleet, TestDevice, type TestFleet } from '../../harness/devices/device.ts';
 import { expectError } from '../../harness/devices/routes.ts';
 import { Broadcasts, importDevices, mailboxSizes } from '../../harness/features/broadcast.ts';
 import { TestServer } from '../../harness/server/server.ts';
@@ -107,6 +107,61 @@ it('several tags: only the devices that have all of them get it', async () => {
   expect(await broadcasts.done(put.broadcast_id)).toMatchObject({ devices: 3, queued: 3 });
   const reached = [...(await mailboxSizes(fleet))].filter(([, size]) => size > 0).map(([id]) => id);
   expect(reached).toEqual(both);
+});
+
+it('any filters of a list: only the devices that match all of them when their turn comes get it', async () => {
+  await importDevices(fleet, { count: 600, tags: ['hall'] });
+  const make = (id: string, enabled = true) =>
+    fleet.createDevice({ device_id: id, name: `Lamp ${id}`, tags: ['hall'] }).then(async (device) => {
+      if (!enabled) await server.admin('PATCH', device.adminPath, { enabled });
+      return device;
+    });
+  const [on, off, other] = [
+    await make('zzLAMP0001'),
+    await make('zzLAMP0002', false),
+    await make('zyLAMP0001'),
+  ];
+  await other.sendMail();
+  const reachedBy = async (to: object): Promise<string[]> => {
+    const before = await mailboxSizes(fleet);
+    const put = await broadcasts.put({ name: 'note', to });
+    expect(put.to).toEqual(to);
+    const after = await broadcasts.done(put.broadcast_id).then(() => mailboxSizes(fleet));
+    return [...after].filter(([id, size]) => size > (before.get(id) ?? 0)).map(([id]) => id);
+  };
+  expect(await reachedBy({ tag: ['hall'], id_prefix: 'zz', enabled: true })).toEqual([on.deviceId]);
+  expect(await reachedBy({ enabled: false, name_prefix: 'lamp zz' })).toEqual([off.deviceId]);
+  expect(await reachedBy({ name_prefix: 'LAMP', state: 'offline' })).toHaveLength(3);
+  expect(await reachedBy({ state: 'connected' })).toEqual([]);
+  const time = new Date(Date.now() + 60_000).toISOString();
+  expect(await reachedBy({ id_prefix: 'zy', waiting_before: time, seen_before: time })).toEqual([
+    other.deviceId,
+  ]);
+  for (const to of [
+    {},
+    { all: true, tag: 'hall' },
+    { devices: [on.deviceId], tag: 'hall' },
+    { tags: ['hall'] },
+  ]) {
+    const refused = await post(broadcasts.path, { name: 'note', to });
+    expect([refused.status, refused.json.error], JSON.stringify(to)).toEqual([400, 'invalid_body']);
+  }
+});
+
+it('to the first few, it pauses after them; resumed, the others get it, and each of them once', async () => {
+  await importDevices(fleet, { count: 40 });
+  const put = await broadcasts.put({ name: 'note', payload: { n: 1.5 }, to: { all: true }, pause_after: 7 });
+  const read = () => broadcasts.get(put.broadcast_id);
+  await expect.poll(read, { timeout: 30_000 }).toMatchObject({ state: 'paused', queued: 7, pause_after: 7 });
+  expect([...(await mailboxSizes(fleet)).values()].filter((size) => size > 0)).toHaveLength(7);
+  await broadcasts.change(put.broadcast_id, 'resume');
+  expect(await broadcasts.done(put.broadcast_id)).toMatchObject({ devices: 40, queued: 40 });
+  expect(distinct(await mailboxSizes(fleet))).toEqual([1]);
+  const payload = await server.admin('GET', `${broadcasts.path}/${put.broadcast_id}/payload`);
+  expect(payload.body).toEqual({ n: 1.5 });
+  // With no others there is nothing to wait for.
+  const toFew = await broadcasts.put({ name: 'note', to: { all: true }, pause_after: 41 });
+  expect(await broadcasts.done(toFew.broadcast_id)).toMatchObject({ queued: 40 });
 });
 
 it('delayed, no mailbox has it before its time', async () => {
@@ -313,6 +368,7 @@ it('tells what became of it: counts by state, and each device with its mail', as
   const made = [];
   for (let n = 0; n < 6; n += 1) made.push(await fleet.createDevice());
   const [acks, rejects, deleted, ...waits] = made;
+  const earlier = await waits[1]?.sendMail('water');
   const put = await broadcasts.put({ name: 'note', payload: {}, to: { all: true } });
   await broadcasts.done(put.broadcast_id);
   for (const [device, verb] of [
@@ -337,7 +393,16 @@ it('tells what became of it: counts by state, and each device with its mail', as
   expect(body.next).toBeNull();
   const device = { name: '', enabled: true, state: 'offline', last_seen: null };
   const waiting = body.items.find(({ device_id }) => device_id === waits[0]?.deviceId);
-  expect(waiting).toMatchObject({ state: 'queued', fetch_count: 0, device });
+  expect(waiting).toMatchObject({ state: 'queued', fetch_count: 0, device, behind: null, refused: null });
+  const second = body.items.find(({ device_id }) => device_id === waits[1]?.deviceId);
+  expect(second?.behind).toEqual({ mail_id: earlier?.mailId, name: 'water', fetch_count: 0 });
+  const wrong = new TestDevice(server, fleet.fleetId, waits[2]?.deviceId ?? '', made[0]?.secret ?? '');
+  expect((await wrong.heartbeat()).status).toBe(401);
+  const refused = async () =>
+    (await server.admin<ListDocument<BroadcastMailDocument>>('GET', `${path}/mails?state=queued`)).body.items
+      .filter((mail) => mail.refused !== null)
+      .map((mail) => [mail.device_id, mail.refused]);
+  await expect.poll(refused).toEqual([[waits[2]?.deviceId, 'device_secret_incorrect']]);
   const { body: gone } = await server.admin('GET', `${path}/mails?state=unknown`);
   expect(gone).toMatchObject({ items: [{ device_id: deleted?.deviceId, fetch_count: 0, device: null }] });
   const seen: string[] = [];

@@ -1,8 +1,8 @@
 /** Contract of `Shard`: dead letters. */
 
 import { describe, expect, it } from 'vitest';
-import { formatUuid, generateUuid } from '../../../src/core/uuid.ts';
-import type { DeadLetterFilter } from '../../../src/domain/mail/ended-mail.ts';
+import { formatUuid, generateUuid, parseUuid } from '../../../src/core/uuid.ts';
+import type { DeadLetterFilter, LetterOrder } from '../../../src/domain/mail/ended-mail.ts';
 import type { Enqueue } from '../../../src/domain/mail/mail.ts';
 import { engines } from './engine.ts';
 import { device, fleetId, NotingSink, namesake, otherFleetId, payloadOf, second, useStore } from './store.ts';
@@ -20,10 +20,10 @@ describe.each(engines)('dead letters on $name', (engine) => {
   }
 
   /** Page by page. */
-  async function find(filter: DeadLetterFilter, limit = 2): Promise<string[]> {
+  async function find(filter: DeadLetterFilter, limit = 2, order?: LetterOrder): Promise<string[]> {
     const found: string[] = [];
     for (let after: string | null = ''; after !== null; ) {
-      const page = await store.shard.deadLetters.list(fleetId, filter, after, limit);
+      const page = await store.shard.deadLetters.list(fleetId, filter, after, limit, order);
       expect(page.items.length).toBeLessThanOrEqual(limit);
       found.push(...page.items.map(({ mailId }) => formatUuid(mailId)));
       after = page.next;
@@ -101,6 +101,20 @@ describe.each(engines)('dead letters on $name', (engine) => {
     const between = items.filter(({ diedAtMs }) => diedAtMs >= fromMs && diedAtMs < toMs);
     expect(await find({ fromMs, toMs })).toEqual(between.map(({ mailId }) => formatUuid(mailId)));
     expect(await store.letterIds(otherFleetId)).toHaveLength(1);
+  });
+
+  it('they are listed from either end, also behind one that has gone', async () => {
+    await store.create(device, namesake);
+    await kill(namesake);
+    const ids: string[] = [];
+    while (ids.length < 5) ids.push(formatUuid(await kill()));
+    expect(await find({}, 2)).toEqual(ids);
+    expect(await find({}, 2, 'newest')).toEqual(ids.toReversed());
+    expect(await find({ reasons: ['rejected'] }, 9, 'newest')).toEqual(ids.toReversed());
+    const { next } = await store.shard.deadLetters.list(fleetId, {}, '', 2, 'newest');
+    await store.shard.deadLetters.drop(device, parseUuid(ids[3] ?? '') as Buffer);
+    const rest = await store.shard.deadLetters.list(fleetId, {}, next ?? '', 9, 'newest');
+    expect(rest.items.map(({ mailId }) => formatUuid(mailId))).toEqual(ids.slice(0, 3).toReversed());
   });
 
   it('a cursor is the mail id and the device of a letter in hexadecimal digits, whether it is there or not', async () => {

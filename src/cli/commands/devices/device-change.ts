@@ -62,12 +62,14 @@ async function changeDevices(options: ChangeOptions): Promise<void> {
   if (sum.refused.length > 0) process.exitCode = 1;
 }
 
+type Sum = Omit<ChangedDevicesDocument, 'changed_ids' | 'next'>;
+
 /** Changes what is selected, call by call, and adds up the outcomes. */
 async function changeAll(
   client: AdminClient,
   options: ChangeOptions,
   change: DeviceChangesBody['change'],
-): Promise<Omit<ChangedDevicesDocument, 'next'>> {
+): Promise<Sum> {
   const path = pathTo('/fleets/{fleet_id}/devices:change', { fleet_id: options.fleet });
   const bar = progressBar('Devices {value} of at most {total}', options);
   if (bar !== undefined) {
@@ -75,7 +77,7 @@ async function changeAll(
     const { devices } = await client.request('GET', counts);
     bar.start(devices, 0);
   }
-  const sum: Omit<ChangedDevicesDocument, 'next'> = { changed: 0, unchanged: 0, refused: [] };
+  const sum: Sum = { changed: 0, unchanged: 0, refused: [] };
   try {
     for (const select of selectors(options)) {
       let after: string | null | undefined;

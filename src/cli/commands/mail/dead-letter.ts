@@ -122,10 +122,13 @@ export function addDeadLetterCommands(program: Command): void {
     .description('manage mail that was rejected, expired or requeued too often');
 
   listCommand(group, '/fleets/{fleet_id}/dead-letters', {
-    does: 'list the dead letters of a fleet',
+    does: 'list the dead letters of a fleet, newest first',
     columns: deadLetterColumns,
     empty: 'There are no matching dead letters.',
-    filter,
+    filter: {
+      ...filter,
+      order: new Option('--order <order>', 'by when the mail was sent').choices(['newest', 'oldest']),
+    },
   });
 
   fleetCommand(group, 'show <mail_id>', 'print the payload of a dead letter, byte for byte')

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { DeviceFilterDocument } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { mailRequeuesMax, mailTtlSecondsMax } from '../../../core/bounds.ts';
 import { OperatorError } from '../../../core/errors.ts';
@@ -18,45 +19,44 @@ import {
   fleetCommand,
   idempotencyKeyHeaders,
   integerOption,
-  several,
   withIdempotencyKey,
 } from '../../options.ts';
 import { print } from '../../output.ts';
+import { filterQuery, withDeviceFilter } from '../devices/device-filter.ts';
 import { broadcastsPath, checkRefusals, devicesIn, follow, followHelp, summaryOf } from './broadcast.ts';
 
 interface BroadcastOptions extends FleetOptions, BulkOptions {
   name: string;
   payload?: string;
-  tag?: string[];
   devices?: string;
   all?: boolean;
   ttlSeconds?: number;
   requeuesMax?: number;
   deliverAt?: string;
+  pauseAfter?: number;
   idempotencyKey?: string;
   follow?: boolean;
 }
 
-/** To whom a broadcast goes: one of these. */
-interface Target {
-  devices?: string[];
-  tag?: string[];
-  all?: true;
-}
+/** To whom a broadcast goes. */
+type Target = { devices: string[] } | { all: true } | DeviceFilterDocument;
 
 /** @throws OperatorError unless there is one target. */
-async function targetOf({ tag, devices, all }: BroadcastOptions): Promise<Target> {
-  if ([tag, devices, all].filter((one) => one !== undefined).length !== 1) {
-    throw new OperatorError('Give one target: --tag, --devices FILE or --all.');
+async function targetOf(options: BroadcastOptions): Promise<Target> {
+  const { devices, all } = options;
+  const filter = filterQuery(options);
+  const isFiltered = Object.keys(filter).length > 0;
+  if ([devices !== undefined, all === true, isFiltered].filter((way) => way).length !== 1) {
+    throw new OperatorError('Select devices in one way: --all, --devices FILE, or filters.');
   }
-  if (tag !== undefined) return { tag };
+  if (isFiltered) return filter;
   if (devices === undefined) return { all: true };
   return { devices: devicesIn((await readInput(devices)).toString('utf8'), devices) };
 }
 
 async function select(client: AdminClient, fleet: string, to: Target): Promise<Selection> {
-  if (to.devices !== undefined) return { count: to.devices.length, first: to.devices };
-  const filter = to.tag === undefined ? {} : { tag: to.tag };
+  if ('devices' in to) return { count: to.devices.length, first: to.devices };
+  const filter = 'all' in to ? {} : to;
   const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleet });
   return selectListed(client.pages(path, filter), ({ device_id }) => device_id);
 }
@@ -71,6 +71,7 @@ async function bodyOf(options: BroadcastOptions, to: Target): Promise<Buffer> {
     ttl_seconds: options.ttlSeconds,
     requeues_max: options.requeuesMax,
     deliver_at: options.deliverAt,
+    pause_after: options.pauseAfter,
   });
   return Buffer.from(payload === undefined ? document : `${document.slice(0, -1)},"payload":${payload}}`);
 }
@@ -90,10 +91,11 @@ async function broadcastMail(options: BroadcastOptions): Promise<void> {
 
 /** `mail broadcast`. */
 export function addMailBroadcast(group: Command): void {
-  const command = fleetCommand(group, 'broadcast', 'send a mail to many devices, as a job on the server')
+  const command = withDeviceFilter(
+    fleetCommand(group, 'broadcast', 'send a mail to many devices, as a job on the server'),
+  )
     .requiredOption('--name <name>', 'name of the mail, and of its schema if it has one')
     .option('--payload <json>', payloadHelp)
-    .option('--tag <tag>', 'send to all devices with this tag; repeat it to require several', several)
     .option(
       '--devices <file>',
       'send to the devices in a file: one id per line, or a CSV with a column device_id',
@@ -109,6 +111,11 @@ export function addMailBroadcast(group: Command): void {
       '--deliver-at <when>',
       'when to deliver it to the mailboxes: a time, or a duration from now like 2h',
       moment('ahead'),
+    )
+    .option(
+      '--pause-after <n>',
+      'pause once so many devices had their turn; `broadcast resume` goes on with the others',
+      integerOption(1, Number.MAX_SAFE_INTEGER),
     )
     .option('--follow', followHelp);
   withConfirmation(withIdempotencyKey(command)).action(broadcastMail);

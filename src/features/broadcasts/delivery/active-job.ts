@@ -1,4 +1,5 @@
 import { Mutex, sleep, yieldToEventLoop } from '../../../core/async.ts';
+import type { DeviceFilter } from '../../../domain/devices/device-query.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { JobKey } from '../tables.ts';
 import type { Delivered, Job, JobProgress } from './job.ts';
@@ -6,12 +7,17 @@ import type { JobStore } from './job-store.ts';
 
 /** Walks devices by id over all shards, so that the order does not depend on the number of shards. */
 interface DeviceWalk {
-  /** Returns the next ids, up to `limit`; none at the end. */
-  next(limit: number): Promise<string[]>;
+  /**
+   * Returns the next ids, up to `limit`. Looks at a bounded number of devices: there may be none, and still more to
+   * come.
+   */
+  next(limit: number): Promise<{ ids: string[]; isEnd: boolean }>;
 }
 
-/** Ids per read of one shard: a fraction of a millisecond of this thread. */
+/** Devices per read of one shard: a millisecond or two of this thread. */
 const pageSize = 256;
+/** Reads of one step of a walk: other broadcasts wait for it, and whoever pauses this one. */
+const readsPerStepMax = 64;
 
 /** Ids in order, and the id to continue after; undefined at the end. There may be none, and still more to come. */
 interface IdPage {
@@ -39,19 +45,24 @@ class ShardWalk implements DeviceWalk {
     this.#parts = shards.map((shard) => ({ shard, ids: [], at: 0, after }));
   }
 
-  async next(limit: number): Promise<string[]> {
-    const found: string[] = [];
-    while (found.length < limit) {
+  async next(limit: number): Promise<{ ids: string[]; isEnd: boolean }> {
+    const ids: string[] = [];
+    let reads = 0;
+    while (ids.length < limit) {
       for (const part of this.#parts) {
-        while (part.at === part.ids.length && part.after !== undefined) await this.#refill(part, part.after);
+        while (part.at === part.ids.length && part.after !== undefined) {
+          if (reads === readsPerStepMax) return { ids, isEnd: false };
+          reads += 1;
+          await this.#refill(part, part.after);
+        }
       }
       const first = lowest(this.#parts);
       const id = first?.ids[first.at];
-      if (first === undefined || id === undefined) break;
+      if (first === undefined || id === undefined) return { ids, isEnd: true };
       first.at += 1;
-      found.push(id);
+      ids.push(id);
     }
-    return found;
+    return { ids, isEnd: false };
   }
 
   async #refill(part: Part, after: string): Promise<void> {
@@ -87,14 +98,20 @@ class ListWalk implements DeviceWalk {
     this.#at = first < 0 ? ids.length : first;
   }
 
-  async next(limit: number): Promise<string[]> {
-    const found = this.#ids.slice(this.#at, this.#at + limit);
-    this.#at += found.length;
-    return found;
+  async next(limit: number): Promise<{ ids: string[]; isEnd: boolean }> {
+    const ids = this.#ids.slice(this.#at, this.#at + limit);
+    this.#at += ids.length;
+    return { ids, isEnd: this.#at === this.#ids.length };
   }
 }
 
-const countPageSize = 1_000;
+/** The best of the indexes whose positions are ids; undefined: there is nothing to match. */
+function idIndexOf({ fleetId: _, ...conditions }: DeviceFilter): 'id' | 'tag' | 'disabled' | undefined {
+  if (Object.keys(conditions).length === 0) return undefined;
+  if (conditions.tags !== undefined) return 'tag';
+  return conditions.enabled === false ? 'disabled' : 'id';
+}
+
 /** Backoff after a chunk that failed: doubles with each further one. */
 const retryMsMin = 1_000;
 const retryMsMax = 8_000;
@@ -171,7 +188,7 @@ export class ActiveJob {
       let after: string | undefined = '';
       while (after !== undefined) {
         if (!shouldContinue()) return;
-        const { ids, reached }: IdPage = await this.#read(shard, after, countPageSize);
+        const { ids, reached }: IdPage = await this.#read(shard, after);
         found += ids.length;
         after = reached;
         await yieldToEventLoop();
@@ -180,15 +197,15 @@ export class ActiveJob {
     this.devices ??= found;
   }
 
-  async #read(shard: Shard, after: string, limit = pageSize): Promise<IdPage> {
+  async #read(shard: Shard, after: string): Promise<IdPage> {
     const { fleetId, job } = this;
-    if (!('tags' in job.to)) {
-      const ids = await shard.devices.ids(fleetId, after, limit);
-      return { ids, reached: ids.length < limit ? undefined : ids.at(-1) };
+    const filter: DeviceFilter = 'filter' in job.to ? job.to.filter : { fleetId };
+    const by = idIndexOf(filter);
+    if (by === undefined) {
+      const ids = await shard.devices.ids(fleetId, after, pageSize);
+      return { ids, reached: ids.length < pageSize ? undefined : ids.at(-1) };
     }
-    // Positions in the index of a tag are ids.
-    const { tags } = job.to;
-    const { items, reached } = await shard.devices.find({ fleetId, tags, by: 'tag', after, scanMax: limit });
+    const { items, reached } = await shard.devices.find({ ...filter, by, after, scanMax: pageSize });
     return { ids: items.map(({ position }) => position), reached };
   }
 

@@ -249,8 +249,13 @@ export class Broadcaster {
 
   async #sendChunk(active: ActiveJob): Promise<void> {
     const { shards, hold } = this.#options;
-    const deviceIds = await active.walk(shards.all, this.store).next(this.#rate.chunkSize);
-    const last = deviceIds.at(-1);
+    const { pauseAfter = 0 } = active.job.request;
+    const firstLeft = pauseAfter - active.progress.queued - active.progress.refused;
+    const limit = firstLeft > 0 ? Math.min(this.#rate.chunkSize, firstLeft) : this.#rate.chunkSize;
+    const { ids, isEnd } = await active.walk(shards.all, this.store).next(limit);
+    const last = ids.at(-1);
+    // None of those that were looked at match: it is the turn of others.
+    if (last === undefined && !isEnd) return;
     if (last === undefined) {
       const { queued, refused } = active.progress;
       active.devices = queued + refused;
@@ -259,20 +264,15 @@ export class Broadcaster {
       return;
     }
     const shouldContinue = (): boolean => active.isReady && !hold.isHeld && !this.#isStopping;
-    const delivered = await this.#delivery.send(
-      active.fleetId,
-      active.id,
-      active.job,
-      deviceIds,
-      shouldContinue,
-    );
+    const delivered = await this.#delivery.send(active.fleetId, active.id, active.job, ids, shouldContinue);
     if (!delivered.isWhole) {
       active.partial = mostProgress(delivered, active.partial);
       active.rewind();
       if (shouldContinue()) this.#backOff(active);
       return;
     }
-    await this.#save(active, { after: last }, delivered);
+    const isFirstDone = firstLeft > 0 && ids.length === firstLeft && !isEnd;
+    await this.#save(active, { after: last, ...(isFirstDone && { state: 'paused' as const }) }, delivered);
     active.failures = 0;
   }
 

@@ -81,7 +81,8 @@ export const jobCodec: ValueCodec<Job> = {
   encode: pack,
   decode: (bytes) => {
     const job = unpack(bytes) as Job;
-    if (typeof job.request.name !== 'string') throw new Error('not a broadcast');
+    const isSound = typeof job.request.name === 'string' && ('listed' in job.to || 'filter' in job.to);
+    if (!isSound) throw new Error('not a broadcast');
     // Copied out of the store's page, since it crosses threads with every batch.
     return { ...job, payload: new Uint8Array(job.payload) };
   },

@@ -1,5 +1,10 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import type { DeadLetter, DeadLetterFilter, DeadLetterWithPayload } from '../../../domain/mail/ended-mail.ts';
+import type {
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterWithPayload,
+  LetterOrder,
+} from '../../../domain/mail/ended-mail.ts';
 import { ShardDeadLetters } from '../../../domain/mail/shard-mail.ts';
 import type { Page } from '../../../domain/page.ts';
 import type { Environment } from '../environment/environment.ts';
@@ -18,9 +23,15 @@ export class LmdbDeadLetters extends ShardDeadLetters {
     this.#tables = tables;
   }
 
-  list(fleetId: string, filter: DeadLetterFilter, after: string, limit: number): Page<DeadLetter> {
+  list(
+    fleetId: string,
+    filter: DeadLetterFilter,
+    after: string,
+    limit: number,
+    order: LetterOrder = 'oldest',
+  ): Page<DeadLetter> {
     this.#environment.refresh();
-    return readDeadLetters(this.#tables, fleetId, filter, after, limit);
+    return readDeadLetters(this.#tables, fleetId, filter, after, limit, order);
   }
 
   get(device: DeviceKey, mailId: Uint8Array): DeadLetterWithPayload | undefined {

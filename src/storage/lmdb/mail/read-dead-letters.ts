@@ -6,6 +6,7 @@ import {
   type DeadLetterFilter,
   type DeadLetterWithPayload,
   isWanted,
+  type LetterOrder,
   type Receipt,
 } from '../../../domain/mail/ended-mail.ts';
 import type { Mail } from '../../../domain/mail/mail.ts';
@@ -114,14 +115,18 @@ export function readDeadLetters(
   filter: DeadLetterFilter,
   after: string,
   limit: number,
+  order: LetterOrder,
 ): Page<DeadLetter> {
   const { start, end } = fleetRange(fleetId);
   const last = after === '' ? undefined : Buffer.concat([start, Buffer.from(after, 'hex')]);
-  const from = last === undefined ? { start } : { start: last, exclusiveStart: true };
+  const range =
+    order === 'oldest'
+      ? { start: last ?? start, end, exclusiveStart: last !== undefined }
+      : { start: last ?? end, end: start, exclusiveStart: true, reverse: true };
   const jumpsMs = storedJumpsMs(times);
   const items: DeadLetter[] = [];
   let scanned = 0;
-  for (const { key, value } of dead.getRange({ ...from, end, limit: scanMax })) {
+  for (const { key, value } of dead.getRange({ ...range, limit: scanMax })) {
     scanned += 1;
     const letter = attempt(() => describe(key, value, jumpsMs));
     if (letter !== undefined && isWanted(letter, filter)) items.push(letter);

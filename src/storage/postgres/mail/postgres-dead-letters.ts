@@ -4,6 +4,7 @@ import {
   type DeadLetterFilter,
   type DeadLetterWithPayload,
   isWanted,
+  type LetterOrder,
 } from '../../../domain/mail/ended-mail.ts';
 import { ShardDeadLetters } from '../../../domain/mail/shard-mail.ts';
 import type { Page } from '../../../domain/page.ts';
@@ -16,9 +17,18 @@ import { letterKey } from './dead-letters.ts';
 const scannedMax = 1_000;
 
 const letterColumns = `${deadLetter.columnsBut('fleetId', 'payload')}, octet_length(t.payload) AS "payloadBytes"`;
-const lettersFrom = `
-  SELECT ${letterColumns} FROM dead_letter t
-  WHERE fleet_id = $1 AND (mail_id, device) > ($2, $3) ORDER BY mail_id, device LIMIT $4`;
+const lettersFrom = (order: LetterOrder): string => {
+  const [after, direction] = order === 'oldest' ? ['>', 'ASC'] : ['<', 'DESC'];
+  return `
+    SELECT ${letterColumns} FROM dead_letter t WHERE fleet_id = $1 AND (mail_id, device) ${after} ($2, $3)
+    ORDER BY mail_id ${direction}, device ${direction} LIMIT $4`;
+};
+const lettersIn: Readonly<Record<LetterOrder, string>> = {
+  oldest: lettersFrom('oldest'),
+  newest: lettersFrom('newest'),
+};
+/** Sorts after every mail id. */
+const afterIds = Buffer.alloc(17, 0xff);
 const letterOf = `
   SELECT ${letterColumns}, payload FROM dead_letter t WHERE fleet_id = $1 AND mail_id = $2 AND device = $3`;
 
@@ -37,12 +47,13 @@ export class PostgresDeadLetters extends ShardDeadLetters {
     filter: DeadLetterFilter,
     after: string,
     limit: number,
+    order: LetterOrder = 'oldest',
   ): Promise<Page<DeadLetter>> {
     const last = Buffer.from(after, 'hex');
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
     const looksMax = isFiltered ? scannedMax : Math.min(limit, scannedMax);
-    const mailId = last.subarray(0, 16);
-    const rows = await this.#database.query<DeadLetter>(lettersFrom, [
+    const mailId = order === 'newest' && after === '' ? afterIds : last.subarray(0, 16);
+    const rows = await this.#database.query<DeadLetter>(lettersIn[order], [
       fleetId,
       mailId,
       last.toString('latin1', 16),
