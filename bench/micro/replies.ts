@@ -1,6 +1,6 @@
 import { ApiError } from '../../src/core/errors.ts';
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
-import { createReply, errorReply, heartbeat } from '../../src/device-api/server/reply.ts';
+import { createReply, errorReply, storedReply, withMailbox } from '../../src/device-api/server/reply.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { payload } from './samples.ts';
 
@@ -8,13 +8,15 @@ import { payload } from './samples.ts';
 export async function replies(): Promise<Group> {
   const id = generateUuid();
   return group(
-    repeated('heartbeat reply', (index) => heartbeat(index % 2 === 0)),
+    repeated('heartbeat reply', (index) => withMailbox(storedReply, index % 2)),
     repeated('next reply', (index) =>
-      createReply(200, payload, [
-        ['X-Mailbox-Size', String(index)],
-        ['X-Mail-Name', 'water'],
-        ['X-Mail-Id', formatUuid(id)],
-      ]),
+      withMailbox(
+        createReply(200, payload, [
+          ['X-Mail-Name', 'water'],
+          ['X-Mail-Id', formatUuid(id)],
+        ]),
+        index,
+      ),
     ),
     repeated('error reply', (index) =>
       errorReply(new ApiError('mail_not_found', { mailboxSize: index }), false),

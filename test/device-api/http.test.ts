@@ -229,12 +229,19 @@ describe('section 4, section 9, D23: the endpoints', () => {
     expect(await available()).toBe('false');
   });
 
-  it('D23: no other response carries it', async () => {
-    for (const route of routes.filter(({ path }) => path !== '/v1/heartbeat')) {
-      expect(valuesOf(await askAs(device, route), 'x-messages-available')).toEqual([]);
+  it('D28: so it is, once, on every other 2xx of a device but the event stream, and on no error', async () => {
+    for (const route of routes) {
+      const answer = await askAs(device, route);
+      const isTold = answer.status < 300 && route.path !== '/v1/events';
+      expect([route.path, valuesOf(answer, 'x-messages-available')]).toEqual([
+        route.path,
+        isTold ? ['false'] : [],
+      ]);
     }
     const refused = await ask(server, { method: 'POST', path: '/v1/heartbeat' });
     expect([refused.status, valuesOf(refused, 'x-messages-available')]).toEqual([400, []]);
+    const root = await ask(server, { method: 'GET', path: '/' });
+    expect([root.status, valuesOf(root, 'x-messages-available')]).toEqual([200, []]);
   });
 });
 

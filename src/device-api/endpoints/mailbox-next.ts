@@ -3,13 +3,7 @@ import { formatUuid } from '../../core/uuid.ts';
 import type { Mail, MailboxHead } from '../../domain/mail/mail.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
-import { createReply, type Reply } from '../server/reply.ts';
-
-const empty = createReply(204, undefined, [
-  ['X-Mailbox-Size', '0'],
-  ['X-Mail-Name', ''],
-  ['X-Mail-Id', ''],
-]);
+import { createReply, type Reply, type ReplyHeaders } from '../server/reply.ts';
 
 /** Wraps a mail in D13's older shape. The payload is copied byte for byte. */
 function envelope(mail: Mail, id: string): Buffer {
@@ -24,23 +18,41 @@ function wantsEnvelope(query: string): boolean {
   throw new ApiError('bad_request', { msg: 'shape is envelope or payload.' });
 }
 
-function next(
-  { input, cached }: DeviceRequest,
-  noteFetch: (id: string, mail: Mail) => void,
-): Reply | Promise<Reply> {
-  const inEnvelope = input.query !== '' && wantsEnvelope(input.query);
-  const answer = ({ size, mail }: MailboxHead): Reply => {
-    if (mail === undefined) return empty;
-    const id = formatUuid(mail.id);
-    noteFetch(id, mail);
-    return createReply(200, inEnvelope ? envelope(mail, id) : mail.payload, [
-      ['X-Mailbox-Size', String(size)],
-      ['X-Mail-Name', mail.name],
-      ['X-Mail-Id', id],
-    ]);
-  };
+/** What an answer with the head of a mailbox has besides it. */
+interface HeadOptions {
+  /** Called with a mail that is handed out, and its id as text. */
+  onMail?: ((id: string, mail: Mail) => void) | undefined;
+  inEnvelope?: boolean;
+  headers?: ReplyHeaders;
+}
+
+const noMail: ReplyHeaders = [
+  ['X-Mail-Name', ''],
+  ['X-Mail-Id', ''],
+];
+const empty: Reply = { ...createReply(204, undefined, noMail), mailboxSize: 0 };
+
+/** Answers the head of a mailbox (D13). */
+export function headReply(
+  { size, mail }: MailboxHead,
+  { onMail, inEnvelope = false, headers = [] }: HeadOptions = {},
+): Reply {
+  if (mail === undefined) {
+    return headers.length === 0
+      ? empty
+      : { ...createReply(204, undefined, [...noMail, ...headers]), mailboxSize: 0 };
+  }
+  const id = formatUuid(mail.id);
+  onMail?.(id, mail);
+  const ofMail: ReplyHeaders = [['X-Mail-Name', mail.name], ['X-Mail-Id', id], ...headers];
+  const reply = createReply(200, inEnvelope ? envelope(mail, id) : mail.payload, ofMail);
+  return { ...reply, mailboxSize: size };
+}
+
+function next({ input, cached }: DeviceRequest, onMail?: HeadOptions['onMail']): Reply | Promise<Reply> {
+  const options = { onMail, inEnvelope: input.query !== '' && wantsEnvelope(input.query) };
   const head = cached.mailboxHead();
-  return head instanceof Promise ? head.then(answer) : answer(head);
+  return head instanceof Promise ? head.then((later) => headReply(later, options)) : headReply(head, options);
 }
 
 /** `GET /v1/mailbox/next`: a peek that changes nothing but the mail's fetch count (D13). */
@@ -57,5 +69,5 @@ export const mailboxNextHead: Endpoint = {
   method: 'HEAD',
   path: '/v1/mailbox/next',
   takesQuery: true,
-  handle: (request) => next(request, () => {}),
+  handle: (request) => next(request),
 };

@@ -1,18 +1,17 @@
 import type { Endpoint } from '../server/endpoint.ts';
-import { createReply, heartbeat, type Reply } from '../server/reply.ts';
+import { createReply, type Reply, storedReply } from '../server/reply.ts';
 
 /** `POST /v1/heartbeat`: only updates the last-seen time, as every request does. */
 export const heartbeatEndpoint: Endpoint = {
   method: 'POST',
   path: '/v1/heartbeat',
-  handle({ cached }) {
-    const size = cached.mailboxSize();
-    return typeof size === 'number' ? heartbeat(size > 0) : size.then((later) => heartbeat(later > 0));
-  },
+  handle: () => storedReply,
 };
 
-const reply = (size: number): Reply =>
-  createReply(200, `{"size":${size}}`, [['X-Mailbox-Size', String(size)]]);
+const reply = (mailboxSize: number): Reply => ({
+  ...createReply(200, `{"size":${mailboxSize}}`),
+  mailboxSize,
+});
 
 /** `GET /v1/mailbox/size`. */
 export const mailboxSize: Endpoint = {

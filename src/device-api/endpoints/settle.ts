@@ -1,11 +1,23 @@
 import { ApiError } from '../../core/errors.ts';
 import { parseUuid } from '../../core/uuid.ts';
-import type { SettleVerb } from '../../domain/mail/mail.ts';
+import type { Mail, SettleVerb } from '../../domain/mail/mail.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
-import { type Reply, settled } from '../server/reply.ts';
+import { type Reply, type ReplyHeaders, settledReply } from '../server/reply.ts';
+import { headReply } from './mailbox-next.ts';
 
-/** `PUT /v1/mailbox/ack|reject|requeue/:mail_id` (D14, D15). Every answer carries the mailbox size. */
+/** D28: the preference of who takes the next mail with the answer (RFC 7240). */
+const representation = 'return=representation';
+const applied: ReplyHeaders = [['Preference-Applied', representation]];
+
+/** True if a Prefer header asks for the next mail; other preferences are none of ours. */
+function prefersNext(prefer: string): boolean {
+  if (prefer === '') return false;
+  const plain = prefer.toLowerCase().replace(/["\s]/g, '');
+  return plain.split(',').some((preference) => preference.split(';', 1)[0] === representation);
+}
+
+/** `PUT /v1/mailbox/ack|reject|requeue/:mail_id` (D14, D15). Errors too carry the mailbox size. */
 function settle(verb: SettleVerb): Endpoint {
   return {
     method: 'PUT',
@@ -18,13 +30,17 @@ function settle(verb: SettleVerb): Endpoint {
       }
       const fetched = activity.takeFetches(cached, mailId);
       const settling = fetched === undefined ? { device, mailId, verb } : { device, mailId, verb, fetched };
-      const { result, mailboxSize } = await shard.mail.settle(settling).catch((error: unknown) => {
+      const isNextAsked = prefersNext(input.headers.prefer);
+      const settled = isNextAsked ? shard.mail.settleThenHead(settling) : shard.mail.settle(settling);
+      const { result, mailboxSize, head } = await settled.catch((error: unknown) => {
         if (fetched !== undefined) activity.restoreFetches(cached, mailId, fetched);
         throw error;
       });
       if (result === 'not_found') throw new ApiError('mail_not_found', { mailboxSize });
       if (result === 'already_settled') throw new ApiError('mail_already_settled', { mailboxSize });
-      return settled(mailboxSize);
+      if (head === undefined) return { ...settledReply, mailboxSize };
+      const onMail = (id: string, mail: Mail): void => activity.fetched(cached, id, mail.id);
+      return headReply(head, { onMail, headers: applied });
     },
   };
 }

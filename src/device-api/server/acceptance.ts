@@ -9,7 +9,7 @@ import type { HttpContext } from './context.ts';
 import { DeviceRequest, type Endpoint, type OpenEndpoint, type RequestInput } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { noteAccepted, noteRefusal } from './note-refusal.ts';
-import type { Reply } from './reply.ts';
+import { type Reply, withMailbox } from './reply.ts';
 import { isJson, RequestHeaders } from './request-headers.ts';
 
 /** Errors of unauthenticated clients, whose requests no device's limit counts. */
@@ -203,9 +203,27 @@ export class Acceptance implements BodyTaker {
 
   #accept(reply: Reply): void {
     const { endpoint, context } = this.#route;
-    const device = this.#device?.device;
-    if (device !== undefined) noteAccepted(context.refusals, { device, endpoint, input: this.#input });
-    this.#exchange.reply(reply);
+    const cached = this.#device;
+    if (cached === undefined) {
+      this.#exchange.reply(reply);
+      return;
+    }
+    noteAccepted(context.refusals, { device: cached.device, endpoint, input: this.#input });
+    if (reply.stream !== undefined) this.#exchange.reply(reply);
+    else if (reply.mailboxSize !== undefined) this.#exchange.reply(withMailbox(reply, reply.mailboxSize));
+    else this.#replyWithMailbox(reply, cached);
+  }
+
+  /** Tells the size of the mailbox (D28). What was done is done: an answer is not lost with a read that fails. */
+  #replyWithMailbox(reply: Reply, cached: CachedDevice): void {
+    const exchange = this.#exchange;
+    const size = cached.mailboxSize();
+    if (typeof size === 'number') exchange.reply(withMailbox(reply, size));
+    else
+      size.then(
+        (later) => exchange.reply(withMailbox(reply, later)),
+        () => exchange.reply(reply),
+      );
   }
 
   /**

@@ -11,6 +11,8 @@ export interface Reply {
   /** If absent, neither a body nor a Content-Length is sent. */
   readonly body?: string | Buffer;
   readonly closeConnection?: boolean;
+  /** Size of the device's mailbox as of this answer (D28); absent: as it is when the answer is sent. */
+  readonly mailboxSize?: number;
   /** Takes over the response, which stays open, in place of a body. */
   readonly stream?: EventStream;
 }
@@ -92,17 +94,20 @@ export function errorReply(error: ApiError, strict: boolean): Reply {
 
 const okBody = '{"ok":true}';
 
-/** Reply of the send routes. */
+/** Reply of the heartbeat and of the send routes. */
 export const storedReply: Reply = createReply(201, okBody);
 export const replayed: Reply = createReply(201, okBody, [['Idempotent-Replayed', 'true']]);
+/** Reply of a settlement. */
+export const settledReply: Reply = createReply(200, okBody);
 
-export function settled(mailboxSize: number): Reply {
-  return createReply(200, okBody, [['X-Mailbox-Size', String(mailboxSize)]]);
+/** Headers of the mailboxes that nearly all devices have, by size. */
+const mailboxHeaders = Array.from({ length: 64 }, (_, size) => mailboxHeadersOf(size));
+
+function mailboxHeadersOf(size: number): string {
+  return `\r\nX-Messages-Available: ${size > 0}\r\nX-Mailbox-Size: ${size}`;
 }
 
-const mailboxEmpty = createReply(201, okBody, [['X-Messages-Available', 'false']]);
-const mailWaiting = createReply(201, okBody, [['X-Messages-Available', 'true']]);
-
-export function heartbeat(available: boolean): Reply {
-  return available ? mailWaiting : mailboxEmpty;
+/** Tells the device in any answer of what waits for it (D28): who has just sent something needs no heartbeat. */
+export function withMailbox({ head, ...reply }: Reply, size: number): Reply {
+  return { ...reply, head: head + (mailboxHeaders[size] ?? mailboxHeadersOf(size)) };
 }

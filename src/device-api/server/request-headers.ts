@@ -24,6 +24,7 @@ export class RequestHeaders {
   secret = '';
   host = '';
   accept = '';
+  prefer = '';
   contentType = '';
   /** An empty value is a key too, an invalid one (D18). */
   idempotencyKey: string | undefined;
@@ -62,6 +63,11 @@ export class RequestHeaders {
     return Number(this.#length);
   }
 
+  /** Preferences of several headers count together (RFC 7240, 2). */
+  #addPreference(value: string): void {
+    this.prefer += this.prefer === '' ? value : `,${value}`;
+  }
+
   /** Switches on the length first: most headers are none of these, and names are fresh strings each time. */
   #take(name: string, value: string): void {
     switch (name.length) {
@@ -70,6 +76,7 @@ export class RequestHeaders {
         break;
       case 6:
         if (name === 'accept') this.accept ||= value;
+        else if (name === 'prefer') this.#addPreference(value);
         break;
       case 10:
         if (name === 'x-fleet-id') this.fleetId ||= value;

@@ -28,6 +28,8 @@ export interface Settle {
   verb: SettleVerb;
   /** Fetches that the front end has not reported yet, so that the receipt includes them at once. */
   fetched?: Fetches;
+  /** Asks for the head of the mailbox behind it, where that is read in the transaction. */
+  readsHead?: boolean;
 }
 
 /**
@@ -38,6 +40,8 @@ export interface Settle {
 export interface SettleOutcome {
   result: 'settled' | 'not_found' | 'already_settled';
   mailboxSize: number;
+  /** The mailbox's head behind a settlement that asked for it. */
+  head?: MailboxHead | undefined;
 }
 
 /** Absent fields of a mail are undefined. */

@@ -61,6 +61,15 @@ export abstract class ShardMail {
     return this.#sink.write('settle', settle);
   }
 
+  /**
+   * Settles, and reads the head behind it (D28). An engine whose reads are a round trip away reads it in the
+   * transaction.
+   */
+  async settleThenHead(settle: Settle): Promise<SettleOutcome> {
+    const outcome = await this.settle(settle);
+    return outcome.result === 'settled' ? { ...outcome, head: await this.head(settle.device) } : outcome;
+  }
+
   /** Withdraws a queued or delayed mail. */
   withdraw(device: DeviceKey, mailId: Uint8Array): Promise<Withdrawal> {
     return this.#sink.write('withdrawMail', { device, mailId });

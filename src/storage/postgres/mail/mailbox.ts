@@ -106,7 +106,7 @@ export function deliver(work: UnitOfWork, { device, id }: MailKey, limits: MailL
 /** Settles any mail of the mailbox, not only the head (D15). */
 export function settle(
   work: UnitOfWork,
-  { device, mailId, verb, fetched }: Settle,
+  { device, mailId, verb, fetched, readsHead }: Settle,
   limits: MailLimits,
 ): SettleOutcome {
   const mailbox = work.mailboxes.get({ device });
@@ -115,7 +115,8 @@ export function settle(
   if (found === undefined) {
     // Fetches noted by another front end than the one that ended it, arriving with a repeated settle.
     if (fetched !== undefined) addLateFetches(work, { device, mailId: viewOf(mailId) }, fetched);
-    return { result: repeatedSettle(verb, rememberedEnd(mailbox, mailId)), mailboxSize: mailbox.size };
+    const result = repeatedSettle(verb, rememberedEnd(mailbox, mailId));
+    return settledOutcome(work, device, { result, mailboxSize: mailbox.size }, readsHead);
   }
   const event = settledAs(verb, found.requeueCount, found.requeuesMax);
   if (event === 'requeued') {
@@ -125,7 +126,18 @@ export function settle(
     work.mailboxEvents.push({ device, sequence: mailbox.tail - 1, announcement: undefined });
     noteEvent(work, requeued, event);
   } else end(work, mailbox, found, event, limits, fetched);
-  return { result: 'settled', mailboxSize: mailbox.size };
+  return settledOutcome(work, device, { result: 'settled', mailboxSize: mailbox.size }, readsHead);
+}
+
+/** The outcome, to which the head is added once the transaction has read it, behind all its writes. */
+function settledOutcome(
+  work: UnitOfWork,
+  device: DeviceKey,
+  outcome: SettleOutcome,
+  readsHead = false,
+): SettleOutcome {
+  if (readsHead && outcome.result === 'settled') work.wantHead(device, outcome);
+  return outcome;
 }
 
 /** Preloads what `settle` reads. */

@@ -2,7 +2,7 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
 import type { BroadcastMail } from '../../../domain/mail/broadcast.ts';
 import type { Receipt } from '../../../domain/mail/ended-mail.ts';
-import type { DelayedMail, Mail, MailboxHead } from '../../../domain/mail/mail.ts';
+import type { DelayedMail, Mail, MailboxHead, Settle, SettleOutcome } from '../../../domain/mail/mail.ts';
 import { keptFields } from '../../../domain/mail/mail-fields.ts';
 import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
 import { ShardMail } from '../../../domain/mail/shard-mail.ts';
@@ -13,21 +13,12 @@ import { QueryBatcher } from '../connection/query-batcher.ts';
 import type { DatabaseTable } from '../schema/table.ts';
 import { type BroadcastMarkRow, delayedMail, type MailRow, mail, receipt } from '../schema/tables.ts';
 import type { Writer } from '../writes/writer.ts';
+import { type FoundMail, mailColumns, mailOf, readHeads } from './mailbox-heads.ts';
 
 /** Statements of one kind in flight; devices that come meanwhile share the next one. */
 const readsMax = 2;
 
-const mailColumns = mail.columnsBut('device');
 const sizes = 'SELECT device, size FROM mailbox WHERE device = ANY($1::text[])';
-/** Reads from `head` on, so that dead rows in front of it cost nothing. */
-const heads = `
-  SELECT b.size, t.* FROM unnest($1::text[]) WITH ORDINALITY AS k (device, ordinal)
-  LEFT JOIN mailbox b ON b.device = k.device
-  LEFT JOIN LATERAL (
-    SELECT ${mailColumns} FROM mail t WHERE t.device = b.device AND t.sequence >= b.head
-    ORDER BY t.sequence LIMIT 1
-  ) AS t ON true
-  ORDER BY k.ordinal`;
 const mailsFrom = `
   SELECT ${mailColumns} FROM mail t WHERE t.device = $1 AND t.sequence > $2 ORDER BY t.sequence LIMIT $3`;
 const delayedFrom = `
@@ -78,8 +69,6 @@ const statesOf = `
     LIMIT 1
   ) AS found ON true
   ORDER BY k.ordinal`;
-type FoundMail = Omit<MailRow, 'device'>;
-type HeadRow = { size: number | null } & { [C in keyof FoundMail]: FoundMail[C] | null };
 type FoundReceipt = { [C in keyof Receipt]: Receipt[C] | null };
 type FoundDelayed = DelayedMail & { total: number };
 /** Digits of the delivery time in a cursor. */
@@ -106,9 +95,7 @@ export class PostgresMail extends ShardMail {
       database.timeoutMilliseconds,
     );
     this.#heads = new QueryBatcher(
-      async (devices) => {
-        return mail.read(await database.query<HeadRow>(heads, [devices])).map(headOf);
-      },
+      (devices) => readHeads(database, devices),
       readsMax,
       database.timeoutMilliseconds,
     );
@@ -120,6 +107,10 @@ export class PostgresMail extends ShardMail {
 
   head(device: DeviceKey): Promise<MailboxHead> {
     return this.#heads.add(device);
+  }
+
+  override settleThenHead(settle: Settle): Promise<SettleOutcome> {
+    return this.settle({ ...settle, readsHead: true });
   }
 
   async list(device: DeviceKey, after: string, limit: number): Promise<Page<Mail>> {
@@ -199,15 +190,4 @@ export class PostgresMail extends ShardMail {
 
 function delayedCursor({ deliverAtMs, id }: FoundDelayed): string {
   return deliverAtMs.toString(16).padStart(timeDigits, '0') + id.toString('hex');
-}
-
-function headOf({ size, ...found }: HeadRow): MailboxHead {
-  if (size === null || size === 0) return { size: 0, mail: undefined };
-  if (found.sequence === null) throw new Error('the head of a mailbox is missing');
-  // A left join: all columns are present, or none.
-  return { size, mail: mailOf(found as FoundMail) };
-}
-
-function mailOf({ sequence: _, ...found }: FoundMail): Mail {
-  return found;
 }

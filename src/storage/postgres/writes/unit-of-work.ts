@@ -1,6 +1,7 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import { generateUuid } from '../../../core/uuid.ts';
 import { senderMark } from '../../../domain/idempotency.ts';
+import type { MailboxHead } from '../../../domain/mail/mail.ts';
 import type { RecordKind } from '../../../domain/records/record.ts';
 import type { Effects } from '../../../domain/write.ts';
 import type { Session } from '../connection/database.ts';
@@ -9,6 +10,7 @@ import { FleetCountChanges, SeenNotes } from '../devices/seen-notes.ts';
 import { DatabaseDeadLetters } from '../mail/dead-letters.ts';
 import { KeyClaims } from '../mail/key-claims.ts';
 import { DatabaseMailQueue } from '../mail/mail-queue.ts';
+import { readHeads } from '../mail/mailbox-heads.ts';
 import { RowSet } from '../schema/row-set.ts';
 import * as tables from '../schema/tables.ts';
 import type { MailboxEvent } from '../streams/stream-notifications.ts';
@@ -69,6 +71,7 @@ export class UnitOfWork {
   /** Time by the database clock, the same for all nodes. */
   nowMs = 0;
   readonly #records: NewRecord[] = [];
+  readonly #heads: { device: DeviceKey; answer: { head?: MailboxHead | undefined } }[] = [];
 
   /**
    * Loads all preloaded rows, in two waves at most. Mailboxes are locked before any row of their devices is read, so
@@ -97,6 +100,22 @@ export class UnitOfWork {
       if (scope.length !== deviceKeyLength + senderMark.length) continue;
       this.delayed.preload({ device: scope.slice(0, deviceKeyLength) as DeviceKey, id: result });
     }
+  }
+
+  /** Adds the head of a mailbox to an answer, once all writes of the transaction are made. */
+  wantHead(device: DeviceKey, answer: { head?: MailboxHead | undefined }): void {
+    this.#heads.push({ device, answer });
+  }
+
+  /**
+   * Reads the heads that are wanted: to be sent behind `store`, along with the commit, at no round trip of its own. Never
+   * rejects: a statement that fails fails the commit, and a settlement that is done may be answered without a head.
+   */
+  async readHeads(session: Session): Promise<void> {
+    if (this.#heads.length === 0) return;
+    const devices = this.#heads.map(({ device }) => device);
+    const heads = await readHeads(session, devices).catch(() => []);
+    for (const [index, { answer }] of this.#heads.entries()) answer.head = heads[index];
   }
 
   append(record: NewRecord): void {

@@ -207,7 +207,9 @@ export class Writer {
       }
       work.store(transaction);
       notifyStreams(transaction, work);
+      const heads = work.readHeads(transaction);
       await transaction.commit();
+      await heads;
       onCommit?.(work);
       return answers;
     });
