@@ -1,6 +1,11 @@
 import { ApiError } from '../../src/core/errors.ts';
 import { formatUuid, generateUuid } from '../../src/core/uuid.ts';
-import { createReply, errorReply, storedReply, withMailbox } from '../../src/device-api/server/reply.ts';
+import {
+  createMailboxReply,
+  errorReply,
+  storedReply,
+  withMailbox,
+} from '../../src/device-api/server/reply.ts';
 import { type Group, group, repeated } from './microbench.ts';
 import { payload } from './samples.ts';
 
@@ -10,13 +15,10 @@ export async function replies(): Promise<Group> {
   return group(
     repeated('heartbeat reply', (index) => withMailbox(storedReply, index % 2)),
     repeated('next reply', (index) =>
-      withMailbox(
-        createReply(200, payload, [
-          ['X-Mail-Name', 'water'],
-          ['X-Mail-Id', formatUuid(id)],
-        ]),
-        index,
-      ),
+      createMailboxReply(200, payload, index, [
+        ['X-Mail-Name', 'water'],
+        ['X-Mail-Id', formatUuid(id)],
+      ]),
     ),
     repeated('error reply', (index) =>
       errorReply(new ApiError('mail_not_found', { mailboxSize: index }), false),

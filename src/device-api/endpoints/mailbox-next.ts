@@ -3,7 +3,7 @@ import { formatUuid } from '../../core/uuid.ts';
 import type { Mail, MailboxHead } from '../../domain/mail/mail.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
-import { createReply, type Reply, type ReplyHeaders } from '../server/reply.ts';
+import { createMailboxReply, type Reply, type ReplyHeaders } from '../server/reply.ts';
 
 /** Wraps a mail in D13's older shape. The payload is copied byte for byte. */
 function envelope(mail: Mail, id: string): Buffer {
@@ -30,7 +30,7 @@ const noMail: ReplyHeaders = [
   ['X-Mail-Name', ''],
   ['X-Mail-Id', ''],
 ];
-const empty: Reply = { ...createReply(204, undefined, noMail), mailboxSize: 0 };
+const empty = createMailboxReply(204, undefined, 0, noMail);
 
 /** Answers the head of a mailbox (D13). */
 export function headReply(
@@ -38,15 +38,12 @@ export function headReply(
   { onMail, inEnvelope = false, headers = [] }: HeadOptions = {},
 ): Reply {
   if (mail === undefined) {
-    return headers.length === 0
-      ? empty
-      : { ...createReply(204, undefined, [...noMail, ...headers]), mailboxSize: 0 };
+    return headers.length === 0 ? empty : createMailboxReply(204, undefined, 0, [...noMail, ...headers]);
   }
   const id = formatUuid(mail.id);
   onMail?.(id, mail);
   const ofMail: ReplyHeaders = [['X-Mail-Name', mail.name], ['X-Mail-Id', id], ...headers];
-  const reply = createReply(200, inEnvelope ? envelope(mail, id) : mail.payload, ofMail);
-  return { ...reply, mailboxSize: size };
+  return createMailboxReply(200, inEnvelope ? envelope(mail, id) : mail.payload, size, ofMail);
 }
 
 function next({ input, cached }: DeviceRequest, onMail?: HeadOptions['onMail']): Reply | Promise<Reply> {

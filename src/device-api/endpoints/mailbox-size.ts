@@ -1,5 +1,5 @@
 import type { Endpoint } from '../server/endpoint.ts';
-import { createReply, type Reply, storedReply } from '../server/reply.ts';
+import { createMailboxReply, type Reply, storedReply } from '../server/reply.ts';
 
 /** `POST /v1/heartbeat`: only updates the last-seen time, as every request does. */
 export const heartbeatEndpoint: Endpoint = {
@@ -8,10 +8,7 @@ export const heartbeatEndpoint: Endpoint = {
   handle: () => storedReply,
 };
 
-const reply = (mailboxSize: number): Reply => ({
-  ...createReply(200, `{"size":${mailboxSize}}`),
-  mailboxSize,
-});
+const reply = (size: number): Reply => createMailboxReply(200, `{"size":${size}}`, size);
 
 /** `GET /v1/mailbox/size`. */
 export const mailboxSize: Endpoint = {

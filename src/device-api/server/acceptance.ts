@@ -209,8 +209,7 @@ export class Acceptance implements BodyTaker {
       return;
     }
     noteAccepted(context.refusals, { device: cached.device, endpoint, input: this.#input });
-    if (reply.stream !== undefined) this.#exchange.reply(reply);
-    else if (reply.mailboxSize !== undefined) this.#exchange.reply(withMailbox(reply, reply.mailboxSize));
+    if (reply.tellsMailbox || reply.stream !== undefined) this.#exchange.reply(reply);
     else this.#replyWithMailbox(reply, cached);
   }
 
