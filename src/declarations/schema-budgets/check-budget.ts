@@ -2,14 +2,43 @@ import type { Settings } from '../../core/config/settings.ts';
 import { unavailable } from '../../core/errors.ts';
 import { RateLimiter } from '../../core/rate-limiter.ts';
 
-/** Time that a check may take without being counted: nearly all take microseconds, and others wait no longer for it. */
-const usualMs = 5;
-/** Steps, times the bytes of the body, that take no longer than that. */
-const usualSteps = 250_000;
+/** Time that a compilation may take without being counted. */
+const usualCompilationMs = 5;
 /** States that are compiled within it. */
 const usualStates = 250;
+/**
+ * Time that a check may take without being counted, of any body and for each of its bytes: about what it takes to
+ * receive and parse one. Most take a tenth of it. A device may send a thousand bodies a second, so more would add up.
+ */
+const usualCheckMs = 0.1;
+const usualMsPerByte = 0.000_02;
+/** Steps, times the bytes of the body, from which on a check whose time is not known yet may take long. */
+const unknownSteps = 250_000;
 /** How long time that was not taken is saved up. */
 const burstSeconds = 100;
+
+/** Weight of the latest check in the mean of a schema's, and the most that one counts for in it. */
+const latestWeight = 1 / 16;
+const outlierMs = 1;
+/** Mean time beyond the usual from which on a schema's checks count as costly. */
+const costlyMs = 0.1;
+
+/** What the checks of one schema took of late, beyond the usual: a mean, since any check may be interrupted for a while. */
+export class CheckCost {
+  #meanMs = 0;
+
+  /** True if its next check will probably take long. */
+  get isHigh(): boolean {
+    return this.#meanMs > costlyMs;
+  }
+
+  /** Adds a check's time beyond the usual. */
+  add(beyondMs: number): void {
+    if (beyondMs > 0 || this.#meanMs > 0) {
+      this.#meanMs += (Math.min(beyondMs, outlierMs) - this.#meanMs) * latestWeight;
+    }
+  }
+}
 
 /**
  * Limits the time of this thread that one fleet's schemas take, on which everybody else waits: one body may take a
@@ -23,9 +52,12 @@ export class CheckBudget {
     this.#settings = settings;
   }
 
-  /** @throws ApiError unavailable while more time was taken than there is, if this check could take long too. */
-  admitCheck(steps: () => number, bytes: number): void {
-    this.#admit(() => steps() * bytes > usualSteps);
+  /**
+   * `cost` is what the checks of its schema took of late.
+   * @throws ApiError unavailable while more time was taken than there is, if this check could take long too.
+   */
+  admitCheck(cost: CheckCost, steps: () => number, bytes: number): void {
+    this.#admit(() => cost.isHigh || steps() * bytes > unknownSteps);
   }
 
   /** The same for compiling a schema. */
@@ -33,16 +65,27 @@ export class CheckBudget {
     this.#admit(() => states > usualStates);
   }
 
-  /** Counts what a check or a compilation took. */
-  spend(milliseconds: number): void {
-    const { schemaCheckMillisecondsPerSecondMax: perSecondMax } = this.#settings.current;
-    if (perSecondMax > 0 && milliseconds > usualMs) this.#rate.spend(perSecondMax, milliseconds - usualMs);
+  /** Counts what a check took, and remembers it of its schema. */
+  spendCheck(cost: CheckCost, milliseconds: number, bytes: number): void {
+    const beyond = Math.max(0, milliseconds - usualCheckMs - bytes * usualMsPerByte);
+    cost.add(beyond);
+    this.#spend(beyond);
+  }
+
+  /** Counts what a compilation took. */
+  spendCompilation(milliseconds: number): void {
+    this.#spend(milliseconds - usualCompilationMs);
   }
 
   /** Seconds until the time that was taken is made up for; 0 if none is owed. */
   get waitSeconds(): number {
     const { schemaCheckMillisecondsPerSecondMax: perSecondMax } = this.#settings.current;
     return perSecondMax > 0 ? this.#rate.wait(perSecondMax, 0) : 0;
+  }
+
+  #spend(milliseconds: number): void {
+    const { schemaCheckMillisecondsPerSecondMax: perSecondMax } = this.#settings.current;
+    if (perSecondMax > 0 && milliseconds > 0) this.#rate.spend(perSecondMax, milliseconds);
   }
 
   #admit(isCostly: () => boolean): void {

@@ -5,10 +5,10 @@ import type { CheckBudget } from './check-budget.ts';
 /** How long a share of compilations lasts. */
 const windowMs = 1_000;
 /**
- * States that are kept, as a multiple of those compiled within the window: of the default, some 30 MB for 25 to 50 ms
- * a second.
+ * States that are kept, as a multiple of those compiled within the window: of the default, some 15 MB for 25 to 50 ms
+ * a second, and at most 50 to 80 MB for what is built as texts are met (`automatonBytesPerState`).
  */
-const keptFactor = 20;
+const keptFactor = 10;
 
 /**
  * Limits what one fleet may compile on this thread: so that thirty large schemas whose first bodies come at once are

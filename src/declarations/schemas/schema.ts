@@ -1,6 +1,6 @@
 import type { Settings } from '../../core/config/settings.ts';
 import { ApiError, type FieldError, unavailable } from '../../core/errors.ts';
-import type { CheckBudget } from '../schema-budgets/check-budget.ts';
+import { type CheckBudget, CheckCost } from '../schema-budgets/check-budget.ts';
 import type { CompileBudget } from '../schema-budgets/compile-budget.ts';
 import type { JsonObject } from './payload.ts';
 import { plainSchema } from './plain-schema.ts';
@@ -65,6 +65,7 @@ export class Schema {
   #disabled: string | undefined;
   readonly #watch: SchemaWatch;
   #compiled: Compiled | undefined;
+  readonly #cost = new CheckCost();
   /** Cost of compiling it, as states of patterns; counted once. */
   #states: number | undefined;
 
@@ -86,13 +87,13 @@ export class Schema {
   check(value: JsonObject, bytes: number): void {
     const { settings, checks } = this.#watch;
     const compiled = this.#compiled ?? this.#compile();
-    checks?.admitCheck(compiled.exhaustiveSteps, bytes);
+    checks?.admitCheck(this.#cost, compiled.exhaustiveSteps, bytes);
     const startedAtMs = performance.now();
     const errors = errorsOf(compiled, value, bytes);
     const milliseconds = performance.now() - startedAtMs;
     if (milliseconds > settings.current.schemaCheckMillisecondsMax)
       this.#confirmSlow(compiled, value, bytes, milliseconds);
-    checks?.spend(performance.now() - startedAtMs);
+    checks?.spendCheck(this.#cost, performance.now() - startedAtMs, bytes);
     if (errors !== undefined) throw new ApiError('schema_mismatch', { errors });
   }
 
@@ -124,7 +125,7 @@ export class Schema {
       this.#disable('it cannot be compiled');
       return this.#refuse();
     } finally {
-      checks?.spend(performance.now() - startedAtMs);
+      checks?.spendCompilation(performance.now() - startedAtMs);
     }
   }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Fleets } from '../../../src/declarations/fleet.ts';
+import { CheckCost } from '../../../src/declarations/schema-budgets/check-budget.ts';
 import { unwatched } from '../../../src/declarations/schemas/schema.ts';
 
 /** Of whose items each is held against 900 values, the last of which it equals. */
@@ -39,7 +40,7 @@ describe('the time of a thread that checks of one fleet may take', () => {
     const check = (fleetId: string, name: string, body = costlyBody, length = bytes) =>
       known.schema(fleetId, 'message', name).check(body, length);
     check('GREEDY00', 'costly');
-    known.checksOf('GREEDY00')?.spend(1_055);
+    known.checksOf('GREEDY00')?.spendCompilation(1_055);
     const refusal = expect.objectContaining({
       code: 'unavailable',
       message: expect.stringContaining('schemaCheckMillisecondsPerSecondMax'),
@@ -56,11 +57,40 @@ describe('the time of a thread that checks of one fleet may take', () => {
 
   it('is counted beyond what a check usually takes, and not at all without a limit', () => {
     const known = fleets(10);
-    for (let n = 0; n < 10_000; n += 1) known.checksOf('GREEDY00')?.spend(5);
-    expect(known.checksOf('GREEDY00')?.waitSeconds).toBe(0);
+    const checks = known.checksOf('GREEDY00');
+    for (let n = 0; n < 10_000; n += 1) {
+      checks?.spendCompilation(5);
+      checks?.spendCheck(new CheckCost(), 0.1, 100);
+      checks?.spendCheck(new CheckCost(), 1.3, 65_536);
+    }
+    expect(checks?.waitSeconds).toBe(0);
+    for (let n = 0; n < 600; n += 1) checks?.spendCheck(new CheckCost(), 2, 1_200);
+    expect(checks?.waitSeconds).toBeGreaterThan(0);
     const unlimited = fleets(0);
-    unlimited.checksOf('GREEDY00')?.spend(1_000_000);
+    unlimited.checksOf('GREEDY00')?.spendCompilation(1_000_000);
     expect(unlimited.checksOf('GREEDY00')?.waitSeconds).toBe(0);
+  });
+});
+
+describe('what the checks of a schema take', () => {
+  it('is high once several took long, not after one, which may have been interrupted', () => {
+    const cost = new CheckCost();
+    for (let n = 0; n < 100; n += 1) cost.add(0);
+    cost.add(50);
+    expect(cost.isHigh).toBe(false);
+    for (let n = 0; n < 4; n += 1) cost.add(2);
+    expect(cost.isHigh).toBe(true);
+    for (let n = 0; n < 100; n += 1) cost.add(0);
+    expect(cost.isHigh).toBe(false);
+  });
+
+  it('decides, while time is owed, which bodies wait, however short they are', () => {
+    const known = fleets(10);
+    const checks = known.checksOf('GREEDY00');
+    const cost = new CheckCost();
+    for (let n = 0; n < 1_000; n += 1) checks?.spendCheck(cost, 4, 1_200);
+    expect(() => checks?.admitCheck(cost, () => 1, 1_200)).toThrow('schemaCheckMillisecondsPerSecondMax');
+    checks?.admitCheck(new CheckCost(), () => 1, 1_200);
   });
 });
 

@@ -111,6 +111,16 @@ describe('a pattern', () => {
     expect(compiled).toBeGreaterThan(1_000);
   });
 
+  it('keeps little of the texts it meets, whatever they are', () => {
+    const text = () => Array.from({ length: 1_200 }, () => (Math.random() < 0.5 ? 'a' : 'b')).join('');
+    const patterns = Array.from({ length: 40 }, (_, n) => new Pattern(`[ab]*a[ab]{${16 + (n % 4)}}[c-z]`));
+    const heapBytes = () => process.memoryUsage().heapUsed;
+    const before = heapBytes();
+    for (const pattern of patterns) for (let n = 0; n < 20; n += 1) expect(pattern.test(text())).toBe(false);
+    // Of each the engine would keep 8 MB by its own default.
+    expect(heapBytes() - before).toBeLessThan(150_000_000);
+  });
+
   it('is refused, or matches, as the engine has it by itself', () => {
     const texts = ['', 'a', 'ab', 'A', 'aa-a', '(', '{2}', 'é😀', '\n'];
     fc.assert(

@@ -304,7 +304,7 @@ it('records wait in the log while filters of the fleet have taken more time than
   const other = new Subject({}, checks);
   for (const subject of [filtering, other]) subject.send(slow);
   // 100 ms more than what is saved up.
-  checks.spend(1_105);
+  checks.spendCompilation(1_105);
   for (const subject of [filtering, other]) subject.look();
   expect([filtering.queue.held, filtering.queue.inHand]).toEqual(['limited', 0]);
   expect([other.queue.held, other.queue.inHand]).toEqual([undefined, 1]);
