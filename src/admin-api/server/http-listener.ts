@@ -21,6 +21,8 @@ const unreadTimeoutMs = 120_000;
 const fewBytes = 262_144;
 /** Timeout for the head of a request, which has some hundred bytes, and for the TLS handshake before. */
 const headMs = 10_000;
+/** Connections that Node lets in beyond the limit, so that an earlier one can make room. */
+const arrivingMax = 64;
 /** Maximum pipelined requests per connection. Clients that pipeline at all use fewer. */
 const pipelinedMax = 16;
 /** Listeners for one event of an answer. */
@@ -71,7 +73,7 @@ export class HttpListener {
     // Bodies have a timeout by route: an import may take any time.
     this.#server.requestTimeout = 0;
     this.#server.keepAliveTimeout = keepAliveTimeoutMs;
-    this.#server.maxConnections = limits.adminConnectionsMax;
+    this.#server.maxConnections = limits.adminConnectionsMax + arrivingMax;
     this.#server.on('connection', (socket: Socket) => this.#onConnection(socket));
     this.#server.on(tls === undefined ? 'connection' : 'secureConnection', lingerAtEnd);
     // 100 Continue is sent where the body is read: not before the token is checked.
@@ -116,6 +118,24 @@ export class HttpListener {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#sockets.size >= this.#limits.adminConnectionsMax) this.#server.closeIdleConnections();
+    if (this.#sockets.size > this.#limits.adminConnectionsMax) this.#makeRoom(socket);
+  }
+
+  /**
+   * Closes the oldest connection that has no request to answer, of the address with most of them: a head that comes byte
+   * by byte holds its place no longer than others need it. If all have one, the arriving connection is closed.
+   */
+  #makeRoom(arriving: Socket): void {
+    const answering = new Set([...this.#pipelined.keys()].map(peerOf));
+    const waiting = [...this.#sockets].filter(
+      (socket) => socket !== arriving && !answering.has(peerOf(socket)),
+    );
+    const counts = new Map<string | undefined, number>();
+    for (const { remoteAddress } of waiting) counts.set(remoteAddress, (counts.get(remoteAddress) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    const oldest = waiting.find(({ remoteAddress }) => counts.get(remoteAddress) === most) ?? arriving;
+    this.#sockets.delete(oldest);
+    oldest.destroy();
   }
 
   /**
@@ -184,6 +204,11 @@ export class HttpListener {
       socket.destroy();
     }
   }
+}
+
+/** Names a client's end of a connection, which a TLS socket has in common with the one below it. */
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 function secureContext({ certFile, keyFile }: TlsFiles): SecureContextOptions {

@@ -172,10 +172,24 @@ describe('without a token', () => {
     for (const connection of idle) expect((await connection.answer()).status).toBe(200);
     const more = await crowd(adminConnectionsMax);
     expect(openFiles(server) - before).toBeLessThanOrEqual(adminConnectionsMax + 4);
-    // Nobody has asked on these yet: they are given the time of a head, and no more.
+    // Nobody has asked on these yet: they are given the time of a head, or until others need the place.
     await Promise.all(more.map((connection) => connection.closed()));
     await expectWell();
     leave([...idle, ...more]);
+  });
+});
+
+describe('without a token, where all connections are taken', () => {
+  it('heads that come byte by byte make room for whoever asks', async () => {
+    const slow = await crowd(adminConnectionsMax);
+    for (const { socket } of slow) socket.write('GET /healthz HTTP/1.1\r\nX-Slow: ');
+    const drip = setInterval(() => {
+      for (const { socket } of slow) if (!socket.destroyed) socket.write('a');
+    }, 500);
+    const readyz = requestText('GET', '/readyz', {});
+    for (let time = 0; time < 50; time += 1) expect((await ask(readyz)).status).toBe(200);
+    clearInterval(drip);
+    leave(slow);
   });
 });
 
