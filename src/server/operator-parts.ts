@@ -1,6 +1,7 @@
 import type { Bootstrap } from '../admin-api/auth/authorization.ts';
 import type { ConsoleCodes } from '../admin-api/console/console-codes.ts';
 import { ConsoleFiles } from '../admin-api/console/console-files.ts';
+import { BulkWrites } from '../admin-api/request/bulk-writes.ts';
 import { joinRefusals, type RefusalLog, Refusals } from '../domain/devices/refusals.ts';
 import { ActionDeclarations } from '../features/actions/action-declarations.ts';
 import { ForwarderDeclarations } from '../features/forwarders/forwarder-declarations.ts';
@@ -46,6 +47,7 @@ export function operatorParts(
     series: new DeviceSeries({ follower, shards }),
     records: new Records({ follower, shards, config }),
     bootstrap,
+    bulkWrites: new BulkWrites(),
     consoleCodes,
     config,
     configuration,

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FastifyRequest } from 'fastify';
 import type { ImportedLine } from '../../contract/device.ts';
 import type { ExistingPolicy } from '../../contract/device-transfer.ts';
-import type { Mutex } from '../../core/async.ts';
 import { tagsMax } from '../../core/bounds.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
@@ -10,6 +9,7 @@ import type { Device, DeviceChange, DevicePut, PutOutcome } from '../../domain/d
 import { descriptionOf } from '../../domain/devices/device-fields.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
 import type { Shards } from '../../domain/shard.ts';
+import type { BulkWrites } from '../request/bulk-writes.ts';
 import { onEachShard } from '../request/by-shard.ts';
 import type { Turn } from '../request/turn.ts';
 import {
@@ -127,12 +127,15 @@ function identityOf(device: Device): unknown {
 export class DeviceImport {
   readonly #shards: Shards;
   readonly #registry: Registry;
-  readonly #writes: Mutex;
+  readonly #bulkWrites: BulkWrites;
 
-  /** `writes`: whose turn it is to write, of all imports. */
-  constructor({ shards, registry, writes }: { shards: Shards; registry: Registry; writes: Mutex }) {
+  constructor({
+    shards,
+    registry,
+    bulkWrites,
+  }: { shards: Shards; registry: Registry; bulkWrites: BulkWrites }) {
     this.#shards = shards;
-    this.#writes = writes;
+    this.#bulkWrites = bulkWrites;
     this.#registry = registry;
   }
 
@@ -214,7 +217,7 @@ export class DeviceImport {
         answers.push(refused(number, 'invalid_line', error.message));
       }
     }
-    const outcomes = await this.#writes.run(() =>
+    const outcomes = await this.#bulkWrites.run(() =>
       onEachShard(
         this.#shards,
         puts,

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import type { Static } from 'typebox';
 import type { newDevicesBody } from '../../contract/device.ts';
 import { type deviceImportRoutes, importTypes } from '../../contract/device-transfer.ts';
-import { Mutex } from '../../core/async.ts';
 import { groupBy } from '../../core/groups.ts';
 import { deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
@@ -11,23 +10,17 @@ import { type NewDevice, newDevice } from '../../domain/devices/new-device.ts';
 import type { Shard, Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { AdminApp } from '../request/admin-app.ts';
+import { type BulkWrites, bulkDevicesMax } from '../request/bulk-writes.ts';
 import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { Transfers } from '../request/transfers.ts';
 import { DeviceImport } from './device-import.ts';
 
 interface Parts {
+  bulkWrites: BulkWrites;
   config: AdminApiConfig;
   registry: Registry;
   shards: Shards;
 }
-
-/** Parts of an import, and whose turn it is to write: of several imports one at a time, or a commit would have all of them. */
-interface ImportParts extends Parts {
-  writes: Mutex;
-}
-
-/** Devices created at a time: a millisecond of this thread, and some of each shard's, whose devices wait meanwhile. */
-const chunkDevices = 200;
 
 const header = 'fleet_id,device_id,device_secret\n';
 
@@ -57,20 +50,20 @@ async function store(devices: readonly NewDevice[], shards: Shards): Promise<New
 }
 
 async function* generate(
-  { registry, shards, writes }: Pick<ImportParts, 'registry' | 'shards' | 'writes'>,
+  { registry, shards, bulkWrites }: Pick<Parts, 'registry' | 'shards' | 'bulkWrites'>,
   { fleetId, count, tags }: { fleetId: string; count: number; tags: string[] },
   signal: AbortSignal,
   onStored: (devices: number) => void,
 ): AsyncGenerator<string> {
   const make = (left: number): NewDevice[] =>
-    Array.from({ length: Math.min(left, chunkDevices) }, () => newDevice(fleetId, { tags }));
+    Array.from({ length: Math.min(left, bulkDevicesMax) }, () => newDevice(fleetId, { tags }));
   let next = make(count);
-  for (let left = count; left > 0; left -= chunkDevices) {
+  for (let left = count; left > 0; left -= bulkDevicesMax) {
     signal.throwIfAborted();
     // It may be deleted meanwhile.
     registry.fleet(fleetId);
     const chunk = next;
-    const storing = writes.run(() => store(chunk, shards));
+    const storing = bulkWrites.run(() => store(chunk, shards));
     // This thread generates the next devices while the shards write.
     next = make(left - next.length);
     const stored = await storing;
@@ -82,7 +75,7 @@ async function* generate(
 
 const importDevices =
   (
-    { config, registry, shards, writes }: ImportParts,
+    { config, registry, shards, bulkWrites }: Parts,
     listed: DeviceImport,
     imports: Transfers,
   ): HandlerOf<typeof deviceImportRoutes, 'POST /fleets/{fleet_id}/devices:import'> =>
@@ -105,7 +98,7 @@ const importDevices =
     // Pulls the next chunk when the client has read the last; ends the generator when the client disconnects.
     let devices = 0;
     const csv = imports.begin(reply, fleetId, (signal) =>
-      generate({ registry, shards, writes }, { fleetId, count, tags }, signal, (stored) => {
+      generate({ registry, shards, bulkWrites }, { fleetId, count, tags }, signal, (stored) => {
         devices += stored;
         request.audited.about.devices = devices;
       }),
@@ -117,8 +110,7 @@ const importDevices =
 export function deviceImportHandlers(app: AdminApp, parts: Parts): Handlers<typeof deviceImportRoutes> {
   const imports = new Transfers(app, 'imports', parts.config.importsMax);
   app.addContentTypeParser([...importTypes], (_request, payload, done) => done(null, payload));
-  const all = { ...parts, writes: new Mutex() };
   return {
-    'POST /fleets/{fleet_id}/devices:import': importDevices(all, new DeviceImport(all), imports),
+    'POST /fleets/{fleet_id}/devices:import': importDevices(parts, new DeviceImport(parts), imports),
   };
 }

@@ -6,12 +6,14 @@ import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts
 import type { Shards } from '../../domain/shard.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import type { AdminApiConfig } from '../config.ts';
+import type { BulkWrites } from '../request/bulk-writes.ts';
 import { onEachShard } from '../request/by-shard.ts';
 import { deviceFilterOf, selectedFilter } from '../request/device-filter.ts';
 import type { HandlerOf } from '../request/routes.ts';
 import { listDevices } from './device-list.ts';
 
 interface Parts {
+  bulkWrites: BulkWrites;
   config: AdminApiConfig;
   registry: Registry;
   shards: Shards;
@@ -33,6 +35,7 @@ function changeOf({ enabled, add_tags, remove_tags }: DeviceChangesBody['change'
 /** Changes many devices: its route. */
 export const changeFleetDevices =
   ({
+    bulkWrites,
     config,
     registry,
     shards,
@@ -49,11 +52,13 @@ export const changeFleetDevices =
       devices = page.items.map(({ device }) => device);
       next = page.next;
     }
-    const outcomes = await onEachShard(
-      shards,
-      devices,
-      (device) => device,
-      (shard, own) => shard.devices.changeMany(own, changeOf(change)),
+    const outcomes = await bulkWrites.each(devices, (some) =>
+      onEachShard(
+        shards,
+        some,
+        (device) => device,
+        (shard, own) => shard.devices.changeMany(own, changeOf(change)),
+      ),
     );
     const refused = outcomes.flatMap((outcome, index) => {
       const reason = refusals[outcome];

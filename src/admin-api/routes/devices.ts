@@ -11,6 +11,7 @@ import type { AdminApiConfig } from '../config.ts';
 import type { DeviceCounts } from '../monitoring/device-counts.ts';
 import { countFound } from '../monitoring/found-devices.ts';
 import { deviceOfRequest } from '../request/admin-app.ts';
+import type { BulkWrites } from '../request/bulk-writes.ts';
 import { deviceFilterOf } from '../request/device-filter.ts';
 import { describeDevices } from '../request/device-state.ts';
 import type { HandlerOf, Handlers } from '../request/routes.ts';
@@ -19,6 +20,7 @@ import { changeFleetDevices } from './device-changes.ts';
 import { listDevices } from './device-list.ts';
 
 interface Parts {
+  bulkWrites: BulkWrites;
   config: AdminApiConfig;
   lockouts: LockoutList;
   registry: Registry;

@@ -23,6 +23,9 @@ import type {
   Withdrawal,
 } from './mail.ts';
 
+/** Bytes of payloads after which a page of mails ends, so that no read of one blocks a thread for long. */
+export const mailPageBytesMax = 1_048_576;
+
 /** The mailboxes of a shard's devices: read as the engine has them, written the same on every engine. */
 export abstract class ShardMail {
   readonly #sink: WriteSink;
@@ -34,7 +37,7 @@ export abstract class ShardMail {
   abstract size(device: DeviceKey): Awaitable<number>;
   abstract head(device: DeviceKey): Awaitable<MailboxHead>;
   /**
-   * Lists in mailbox order. A cursor is a whole number up to 2^48 - 2 as text: a position, whatever mail is there now.
+   * Lists in mailbox order, at least one mail and then up to `mailPageBytesMax`. A cursor is a whole number up to 2^48 - 2 as text: a position, whatever mail is there now.
    */
   abstract list(device: DeviceKey, after: string, limit: number): Awaitable<Page<Mail>>;
   /**

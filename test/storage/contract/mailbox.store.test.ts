@@ -3,6 +3,9 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { formatUuid, isUuid } from '../../../src/core/uuid.ts';
+import type { Mail } from '../../../src/domain/mail/mail.ts';
+import { mailPageBytesMax } from '../../../src/domain/mail/shard-mail.ts';
+import type { Page } from '../../../src/domain/page.ts';
 import { engines } from './engine.ts';
 import { device, mailFor, namesake, second, useStore } from './store.ts';
 
@@ -94,6 +97,21 @@ describe.each(engines)('the mailbox on $name', (engine) => {
     expect(rest.items.map(({ id }) => formatUuid(id))).toEqual(textsOf([...others.slice(1), third]));
     expect(rest.next).toBeNull();
     expect((await store.shard.mail.list(device, '', 6)).next).toBeNull();
+  });
+
+  it('a page of large mails ends after a megabyte, and those behind it come with the next', async () => {
+    await store.create(device);
+    const payload = Buffer.from(JSON.stringify({ text: 'x'.repeat(60_000) }));
+    for (let mail = 0; mail < 40; mail += 1) await store.shard.mail.enqueue({ ...mailFor(device), payload });
+    const pages: number[] = [];
+    let after: string | null = '';
+    while (after !== null) {
+      const page: Page<Mail> = await store.shard.mail.list(device, after, 1_000);
+      pages.push(page.items.length);
+      after = page.next;
+    }
+    const full = Math.ceil(mailPageBytesMax / payload.length);
+    expect(pages).toEqual([full, full, 40 - 2 * full]);
   });
 
   it('D16: a full mailbox refuses a new mail, whoever says how much it holds, and takes one when there is room', async () => {

@@ -35,6 +35,33 @@ describe.each(engines)('settling mail on $name', (engine) => {
     expect(await store.mailIds(device)).toEqual(textsOf(waiting));
   });
 
+  it('D28: with a settlement comes the head behind it, also of one that is repeated', async () => {
+    await store.create(device);
+    const [first, behind] = (await store.sendMany(device, 2)) as [Uint8Array, Uint8Array];
+    const settleThenHead = async (mailId: Uint8Array, verb: SettleVerb) => {
+      const { head, ...outcome } = await store.shard.mail.settleThenHead({ device, mailId, verb });
+      return { ...outcome, head: head?.mail && formatUuid(head.mail.id), size: head?.size };
+    };
+    const settled = { result: 'settled', mailboxSize: 1, head: formatUuid(behind), size: 1 };
+    expect(await settleThenHead(first, 'ack')).toEqual(settled);
+    expect(await settleThenHead(first, 'ack')).toEqual(settled);
+    expect(await settleThenHead(behind, 'requeue')).toEqual(settled);
+    expect(await settleThenHead(first, 'reject')).toMatchObject({
+      result: 'already_settled',
+      head: undefined,
+    });
+    expect(await settleThenHead(behind, 'reject')).toEqual({
+      result: 'settled',
+      mailboxSize: 0,
+      head: undefined,
+      size: 0,
+    });
+    expect(await settleThenHead(generateUuid(), 'ack')).toMatchObject({
+      result: 'not_found',
+      size: undefined,
+    });
+  });
+
   it('D14: a requeue puts a mail at the tail, with its id and one requeue more, each time', async () => {
     await store.create(device);
     const [first, second, third] = (await store.sendMany(device, 3)) as [Uint8Array, Uint8Array, Uint8Array];

@@ -2,7 +2,7 @@ import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import type { BroadcastMail } from '../../../domain/mail/broadcast.ts';
 import type { Receipt } from '../../../domain/mail/ended-mail.ts';
 import type { DelayedMail, Mail, MailboxHead } from '../../../domain/mail/mail.ts';
-import { ShardMail } from '../../../domain/mail/shard-mail.ts';
+import { mailPageBytesMax, ShardMail } from '../../../domain/mail/shard-mail.ts';
 import type { Page } from '../../../domain/page.ts';
 import type { Environment } from '../environment/environment.ts';
 import { keyOfDevice, keyOfMail, readSequence } from '../layout/keys.ts';
@@ -46,17 +46,19 @@ export class LmdbMail extends ShardMail {
     this.#environment.refresh();
     const start = Buffer.from(keyOfMail(device, after === '' ? 0 : Number(after) + 1));
     const end = Buffer.from(keyOfMail(device, 2 ** 48 - 1));
-    const entries = [...this.#tables.mail.getRange({ start, end, limit: limit + 1 })];
-    const page = entries.slice(0, limit);
-    const last = page.at(-1);
-    const next = entries.length > limit && last ? String(readSequence(last.key, deviceKeyLength)) : null;
     const jumpsMs = storedJumpsMs(this.#tables.times);
-    const items = page.map(({ value }) => {
+    const items: Mail[] = [];
+    let bytes = 0;
+    let last = '';
+    for (const { key, value } of this.#tables.mail.getRange({ start, end, limit: limit + 1 })) {
+      if (items.length === limit || bytes >= mailPageBytesMax) return { items, next: last };
       const mail = decodeMail(value);
       const acceptedAtMs = mail.acceptedAtMs + jumpsMs;
-      return { ...mail, acceptedAtMs, expiresAtMs: mail.expiresAtMs + jumpsMs };
-    });
-    return { items, next };
+      items.push({ ...mail, acceptedAtMs, expiresAtMs: mail.expiresAtMs + jumpsMs });
+      bytes += mail.payload.length;
+      last = String(readSequence(key, deviceKeyLength));
+    }
+    return { items, next: null };
   }
 
   listDelayed(device: DeviceKey, after: string, limit: number): Page<DelayedMail> & { total: number } {

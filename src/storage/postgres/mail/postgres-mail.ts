@@ -5,7 +5,7 @@ import type { Receipt } from '../../../domain/mail/ended-mail.ts';
 import type { DelayedMail, Mail, MailboxHead, Settle, SettleOutcome } from '../../../domain/mail/mail.ts';
 import { keptFields } from '../../../domain/mail/mail-fields.ts';
 import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
-import { ShardMail } from '../../../domain/mail/shard-mail.ts';
+import { mailPageBytesMax, ShardMail } from '../../../domain/mail/shard-mail.ts';
 import type { Page } from '../../../domain/page.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Database, Row } from '../connection/database.ts';
@@ -19,8 +19,13 @@ import { type FoundMail, mailColumns, mailOf, readHeads } from './mailbox-heads.
 const readsMax = 2;
 
 const sizes = 'SELECT device, size FROM mailbox WHERE device = ANY($1::text[])';
+/** `found` is how many there are of the page and the one behind it, whatever their bytes. */
 const mailsFrom = `
-  SELECT ${mailColumns} FROM mail t WHERE t.device = $1 AND t.sequence > $2 ORDER BY t.sequence LIMIT $3`;
+  SELECT ${mailColumns}, t.found FROM (
+    SELECT t.*, count(*) OVER ()::integer AS found,
+      sum(octet_length(t.payload)) OVER (ORDER BY t.sequence) - octet_length(t.payload) AS bytes_before
+    FROM (SELECT * FROM mail t WHERE t.device = $1 AND t.sequence > $2 ORDER BY t.sequence LIMIT $3) AS t
+  ) AS t WHERE t.bytes_before < ${mailPageBytesMax} ORDER BY t.sequence`;
 const delayedFrom = `
   SELECT ${delayedMail.columnsBut('device')},
     (SELECT count(*)::integer FROM delayed_mail WHERE device = $1) AS total
@@ -114,15 +119,15 @@ export class PostgresMail extends ShardMail {
   }
 
   async list(device: DeviceKey, after: string, limit: number): Promise<Page<Mail>> {
-    const rows = await this.#database.query<FoundMail>(mailsFrom, [
+    const rows = await this.#database.query<FoundMail & { found: number }>(mailsFrom, [
       device,
       after === '' ? 0 : Number(after),
       limit + 1,
     ]);
     const page = mail.read(rows.slice(0, limit));
     const last = page.at(-1);
-    const next = rows.length > limit && last !== undefined ? String(last.sequence) : null;
-    return { items: page.map(mailOf), next };
+    const next = last !== undefined && last.found > page.length ? String(last.sequence) : null;
+    return { items: page.map(({ found: _, ...row }) => mailOf(row)), next };
   }
 
   async listDelayed(
