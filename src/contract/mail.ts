@@ -102,7 +102,7 @@ export const mailRoutes = declareRoutes({
     scope: 'read',
     summary: 'List the queued or the delayed mail of a device',
     description:
-      'Lists queued mail in the order of the mailbox, head first, or delayed mail in the order of delivery; each with its payload.',
+      'Lists queued mail in the order of the mailbox, head first, or delayed mail in the order of delivery; each with its payload. A page of queued mail ends after 1 MB of payloads: go on with `next`.',
     query: Type.Object({
       state: wordOf(['queued', 'delayed'], { default: 'queued' }),
       after: Type.String({ default: '' }),
