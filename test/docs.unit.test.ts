@@ -13,6 +13,7 @@ import { forwarderDocument } from '../src/contract/forwarder.ts';
 import { isClientVariable } from '../src/core/config/client-variables.ts';
 import { credentialDetails } from '../src/core/errors.ts';
 import { routeNames } from '../src/device-api/server/server.ts';
+import { descriptionFields } from '../src/domain/devices/device-fields.ts';
 import { createWholeProgram } from '../src/server/commands/command.ts';
 import { type ConfigKey, configKeys, environmentName } from '../src/server/configuration/config.ts';
 
@@ -384,8 +385,9 @@ describe('what the code knows', () => {
     expect(listIn('docs/internals/decisions.md', '**D4.').filter(stated)).toEqual(credentialDetails);
   });
 
-  it('the fields of a device in an import are in its page, and in the console', () => {
+  it('the fields of a device in an import are those that are kept, and in its page and in the console', () => {
     const fields = Object.keys(deviceLine.properties).sort();
+    expect(fields).toEqual(expect.arrayContaining(Object.keys(descriptionFields)));
     const documented = table('Field of a device').flatMap(([cell]) => cell?.match(/\w+/g) ?? []);
     expect(documented.filter((word) => word !== 'or').sort()).toEqual(fields);
     expect((importedMembers.match(/\w+/g) ?? []).filter((word) => word !== 'or').sort()).toEqual(fields);

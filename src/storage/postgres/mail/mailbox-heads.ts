@@ -3,8 +3,8 @@ import type { Mail, MailboxHead } from '../../../domain/mail/mail.ts';
 import type { Session } from '../connection/database.ts';
 import { type MailRow, mail } from '../schema/tables.ts';
 
-export type FoundMail = Omit<MailRow, 'device'>;
-type HeadRow = { size: number | null } & { [C in keyof FoundMail]: FoundMail[C] | null };
+export type QueuedRow = Omit<MailRow, 'device'>;
+type HeadRow = { size: number | null } & { [C in keyof QueuedRow]: QueuedRow[C] | null };
 
 export const mailColumns = mail.columnsBut('device');
 /** Reads from `head` on, so that dead rows in front of it cost nothing. */
@@ -26,10 +26,10 @@ function headOf({ size, ...found }: HeadRow): MailboxHead {
   if (size === null || size === 0) return { size: 0, mail: undefined };
   if (found.sequence === null) throw new Error('the head of a mailbox is missing');
   // A left join: all columns are present, or none.
-  return { size, mail: mailOf(found as FoundMail) };
+  return { size, mail: mailOfRow(found as QueuedRow) };
 }
 
 /** The mail of a row. */
-export function mailOf({ sequence: _, ...found }: FoundMail): Mail {
+export function mailOfRow({ sequence: _, ...found }: QueuedRow): Mail {
   return found;
 }

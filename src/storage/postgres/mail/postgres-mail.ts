@@ -13,7 +13,7 @@ import { QueryBatcher } from '../connection/query-batcher.ts';
 import type { DatabaseTable } from '../schema/table.ts';
 import { type BroadcastMarkRow, delayedMail, type MailRow, mail, receipt } from '../schema/tables.ts';
 import type { Writer } from '../writes/writer.ts';
-import { type FoundMail, mailColumns, mailOf, readHeads } from './mailbox-heads.ts';
+import { mailColumns, mailOfRow, type QueuedRow, readHeads } from './mailbox-heads.ts';
 
 /** Statements of one kind in flight; devices that come meanwhile share the next one. */
 const readsMax = 2;
@@ -119,7 +119,7 @@ export class PostgresMail extends ShardMail {
   }
 
   async list(device: DeviceKey, after: string, limit: number): Promise<Page<Mail>> {
-    const rows = await this.#database.query<FoundMail & { found: number }>(mailsFrom, [
+    const rows = await this.#database.query<QueuedRow & { found: number }>(mailsFrom, [
       device,
       after === '' ? 0 : Number(after),
       limit + 1,
@@ -127,7 +127,7 @@ export class PostgresMail extends ShardMail {
     const page = mail.read(rows.slice(0, limit));
     const last = page.at(-1);
     const next = last !== undefined && last.found > page.length ? String(last.sequence) : null;
-    return { items: page.map(({ found: _, ...row }) => mailOf(row)), next };
+    return { items: page.map(({ found: _, ...row }) => mailOfRow(row)), next };
   }
 
   async listDelayed(
