@@ -89,3 +89,22 @@ export function generateClaimToken(): string {
 export function generateApiToken(): string {
   return `FPT-${randomCharacters(32)}`;
 }
+
+/** The secret of a session of the console: the browser has a half in a cookie, the page has the other, its key. */
+export interface SessionSecret {
+  cookie: string;
+  key: string;
+}
+
+/** 134 bits, so that whoever has one half cannot guess the other. */
+const sessionHalfLength = 26;
+
+/** Generates the secret of a session of the console. */
+export function generateSessionSecret(): SessionSecret {
+  return { cookie: randomCharacters(sessionHalfLength), key: randomCharacters(sessionHalfLength) };
+}
+
+/** The token for the admin API that the two halves make. */
+export function sessionToken({ cookie, key }: SessionSecret): string {
+  return `FPT-${cookie}${key}`;
+}

@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
 import type { Settings } from '../core/config/settings.ts';
 import { ApiError } from '../core/errors.ts';
-import { generateApiToken } from '../core/identity.ts';
+import {
+  generateApiToken,
+  generateSessionSecret,
+  type SessionSecret,
+  sessionToken,
+} from '../core/identity.ts';
 import { type Scope, scopes } from '../core/scope.ts';
 import { formatUuid, generateUuid } from '../core/uuid.ts';
 import { packed } from '../storage/tables/codec.ts';
@@ -11,7 +16,7 @@ import type { StoredChange, TableStore } from '../storage/tables/table-store.ts'
 import { Changes } from './changes.ts';
 
 /** A session of the console ends at the latest after this time, */
-const sessionMs = 12 * 3_600_000;
+export const sessionMs = 12 * 3_600_000;
 /** or after this time without a request. */
 const sessionIdleMs = 3_600_000;
 /** Use within this time of the last write of its idle time is not written: one write in ten minutes at most. */
@@ -20,6 +25,8 @@ const renewalMs = 600_000;
 const sessionsMax = 1_000;
 /** and of one token, so that none takes those of all others: a further one ends the least recently used. */
 const sessionsPerTokenMax = 20;
+/** Sessions that ended lately and whose bearers can still be told so, on the node that saw them end. */
+const endedSessionsMax = 1_000;
 
 /** A token of the admin API, without its secret. */
 export interface Token {
@@ -41,12 +48,19 @@ export interface TokenSession {
   parentId: string | null;
   /** When it ends without further requests. Stored, so that it holds on every node and over restarts. */
   idleAtMs: number;
+  /** Where it was opened: the address, and the browser in words. Absent: not known. */
+  address?: string;
+  browser?: string;
 }
 
 /** As stored; the token's text itself is stored nowhere. */
 interface StoredToken extends Token {
   /** SHA-256: 32 random characters need no slow hash (D3). */
   digest: Uint8Array;
+}
+
+function isSession({ idleAtMs, address = '', browser = '' }: Partial<TokenSession>): boolean {
+  return typeof idleAtMs === 'number' && typeof address === 'string' && typeof browser === 'string';
 }
 
 /** The key that finds a token; comparing it reveals nothing of tokens with other hashes. */
@@ -66,7 +80,7 @@ export const tokenTable: TableLayout<[string], StoredToken> = {
       (token.fleetId === null || typeof token.fleetId === 'string') &&
       typeof token.createdAtMs === 'number' &&
       (token.expiresAtMs === null || typeof token.expiresAtMs === 'number') &&
-      (token.session === null || typeof token.session?.idleAtMs === 'number') &&
+      (token.session === null || (token.session !== undefined && isSession(token.session))) &&
       token.digest instanceof Uint8Array &&
       token.digest.length === 32,
   ),
@@ -87,6 +101,8 @@ export class Tokens {
   /** In order of id, and so of creation. */
   readonly #digests = new Map<string, string>();
   readonly #lastUsedMs = new Map<string, number>();
+  /** By digest, in order of their end. */
+  readonly #endedSessions = new Map<string, Token>();
   /** Ids of sessions whose idle time is being written. */
   readonly #renewing = new Set<string>();
 
@@ -114,6 +130,11 @@ export class Tokens {
   /** Finds a token by its text, even if expired. */
   find(bearer: string): Token | undefined {
     return this.#byDigest.get(digestTextOf(bearer));
+  }
+
+  /** Finds a session that was removed lately, because it expired, was revoked, or made room. */
+  findEndedSession(bearer: string): Token | undefined {
+    return this.#endedSessions.get(digestTextOf(bearer));
   }
 
   /** Finds a token by its id, even if expired. */
@@ -165,36 +186,53 @@ export class Tokens {
           msg: 'Too many API tokens (apiTokensMax). Revoke some.',
         });
       }
-      return this.#add({ ...description, createdAtMs: Date.now(), session: null }, []);
+      const secret = generateApiToken();
+      const token = await this.#add({ ...description, createdAtMs: Date.now(), session: null }, secret, []);
+      return { token, secret };
     });
   }
 
   /**
-   * Creates a token for a session of the console, and removes those that have ended. Returns the ids of those it ended.
+   * Creates a token for a session of the console, and removes those that have ended and the one that it replaces.
+   * Returns the ids of those it ended.
    * @throws ApiError invalid_token if the parent was revoked meanwhile; limit_reached.
    */
   createSession({
     parent,
+    replaced,
+    openedIn = {},
     ...description
-  }: Pick<Token, 'name' | 'scopes' | 'fleetId'> & { parent: Token | null }): Promise<{
+  }: Pick<Token, 'name' | 'scopes' | 'fleetId'> & {
+    parent: Token | null;
+    /** The session that its browser had. */
+    replaced?: Token | undefined;
+    openedIn?: Pick<TokenSession, 'address' | 'browser'>;
+  }): Promise<{
     token: Token;
-    secret: string;
+    secret: SessionSecret;
     ended: string[];
   }> {
     return this.#changes.run(async () => {
       if (parent !== null && this.byId(parent.id) === undefined) throw new ApiError('invalid_token');
       const sessions = this.list().filter(({ session }) => session !== null);
-      const surplus = this.#leastUsed(this.#sessionsOf(parent?.id ?? null).filter((one) => !isExpired(one)));
-      const ended = [...sessions.filter(isExpired), ...surplus];
+      const isOver = (one: Token): boolean => isExpired(one) || one.id === replaced?.id;
+      const others = this.#sessionsOf(parent?.id ?? null).filter((one) => !isOver(one));
+      const surplus = this.#leastUsed(others);
+      const ended = [...sessions.filter(isOver), ...surplus];
       if (sessions.length - ended.length >= sessionsMax) {
         const msg = `Too many sessions of the console: ${sessionsMax}. Revoke some tokens of the kind session.`;
         throw new ApiError('limit_reached', { msg });
       }
       const createdAtMs = Date.now();
       const expiresAtMs = Math.min(createdAtMs + sessionMs, parent?.expiresAtMs ?? Number.POSITIVE_INFINITY);
-      const session = { parentId: parent?.id ?? null, idleAtMs: createdAtMs + sessionIdleMs };
-      const made = await this.#add({ ...description, createdAtMs, expiresAtMs, session }, ended);
-      return { ...made, ended: surplus.map(({ id }) => id) };
+      const session = { parentId: parent?.id ?? null, idleAtMs: createdAtMs + sessionIdleMs, ...openedIn };
+      const secret = generateSessionSecret();
+      const token = await this.#add(
+        { ...description, createdAtMs, expiresAtMs, session },
+        sessionToken(secret),
+        ended,
+      );
+      return { token, secret, ended: ended.filter((one) => !isExpired(one)).map(({ id }) => id) };
     });
   }
 
@@ -231,11 +269,7 @@ export class Tokens {
     return byUse.slice(0, Math.max(0, sessions.length + 1 - sessionsPerTokenMax));
   }
 
-  async #add(
-    description: Omit<Token, 'id'>,
-    removed: readonly Token[],
-  ): Promise<{ token: Token; secret: string }> {
-    const secret = generateApiToken();
+  async #add(description: Omit<Token, 'id'>, secret: string, removed: readonly Token[]): Promise<Token> {
     const token: Token = { id: formatUuid(generateUuid()), ...description };
     const stored = { ...token, digest: hash('sha256', secret, 'buffer') };
     await this.#changes.write(() => {
@@ -244,7 +278,7 @@ export class Tokens {
     });
     for (const { id } of removed) this.#remove(id);
     this.#set(stored);
-    return { token, secret };
+    return token;
   }
 
   async #delete(tokens: readonly Token[]): Promise<void> {
@@ -269,9 +303,22 @@ export class Tokens {
 
   #remove(id: string): void {
     const digest = this.#digests.get(id);
-    if (digest !== undefined) this.#byDigest.delete(digest);
+    if (digest !== undefined) {
+      this.#rememberEnd(digest);
+      this.#byDigest.delete(digest);
+    }
     this.#digests.delete(id);
     this.#lastUsedMs.delete(id);
+  }
+
+  #rememberEnd(digest: string): void {
+    const token = this.#byDigest.get(digest);
+    if (token === undefined || token.session === null) return;
+    this.#endedSessions.set(digest, token);
+    const [oldest] = this.#endedSessions.keys();
+    if (this.#endedSessions.size > endedSessionsMax && oldest !== undefined) {
+      this.#endedSessions.delete(oldest);
+    }
   }
 
   #set({ digest, ...token }: StoredToken): void {

@@ -6,7 +6,7 @@ import type { TestServer } from '../harness/server/server.ts';
 export const browserFile = '/usr/bin/chromium-headless-shell';
 
 /** Nothing may leave this machine: no updates, no look-ups of the browser's own. */
-const launchOptions = {
+export const launchOptions = {
   executablePath: browserFile,
   args: [
     '--no-sandbox',
@@ -72,6 +72,11 @@ export class ConsolePage implements AsyncDisposable {
     // The code is traded by then: a page that is left before has no session.
     await console.page.getByText('Opening the console').waitFor({ state: 'detached' });
     return console;
+  }
+
+  /** Opens another tab of the same browser. */
+  newTab(): Promise<Page> {
+    return this.#context.newPage();
   }
 
   /** Goes to another screen as a typed address does. */

@@ -258,22 +258,18 @@ it('what a stranger writes into a request is text in the audit log', async () =>
   expect(console.faults).toEqual([]);
 });
 
-it('of two tabs each has a session of its own; one ends the other, which says so', async () => {
+it('of two browsers each has a session of its own; one ends the other, which says so', async () => {
   await using one = await open('access/sessions');
   await using other = await open('consumers');
   const [page, away] = [one.page, other.page];
-  // A tab that is opened beside them has no session.
-  const third = await page.context().newPage();
-  await third.goto(page.url());
-  await third.getByText('To log in, run this').waitFor();
   await away.getByText('warehouse').waitFor();
   await page.keyboard.press('r');
-  // The newest of the others is that of the other tab.
+  // The newest of the others is that of the other browser.
   await button(page, 'End').nth(1).waitFor();
   const ends = page.locator('tbody tr:not(.is-selected)').getByRole('button', { name: 'End' });
   await ends.first().click();
   await button(page, 'End the session').click();
-  await away.getByText('To log in, run this').waitFor();
+  await away.getByText('Your session has ended (revoked').waitFor();
   await page.getByText('(this one)').waitFor();
   expect([...one.faults, ...other.faults]).toEqual([]);
 });

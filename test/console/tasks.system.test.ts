@@ -300,18 +300,20 @@ it('a code that is entered opens the screen of the address, and logging out ends
       body: '{}',
     });
     const { code } = (await answer.json()) as { code: string };
-    await page.getByLabel('Code').fill(code);
+    await page.getByLabel('Code or API token').fill(code);
     await page.keyboard.press('Enter');
     await page
       .getByRole('heading', { name: 'North pump' })
       .or(page.getByText(pump.deviceId).first())
       .waitFor();
-    return page.evaluate<string>("sessionStorage.getItem('fleetpost.session')");
+    const [cookie] = await context.cookies();
+    const key = await page.evaluate<string>("localStorage.getItem('fleetpost.session')");
+    return `FPT-${cookie?.value}${key}`;
   };
   const statusOf = async (token: string): Promise<number> =>
     (await fetch(`${api}/self`, { headers: { authorization: `Bearer ${token}` } })).status;
   await page.goto(`${server.report.admin_url}/console/#fleet=${fleet.fleetId}&device=${pump.deviceId}`);
-  await page.getByLabel('Code').fill('guess');
+  await page.getByLabel('Code or API token').fill('guessed-code-of-22-ch1');
   await page.keyboard.press('Enter');
   await page.getByText('somebody else did').waitFor();
   const first = await logIn();

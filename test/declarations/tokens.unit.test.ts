@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { sessionToken } from '../../src/core/identity.ts';
 import { isExpired, Tokens, tokenTable } from '../../src/declarations/tokens.ts';
 import { verifyRegistry } from '../../src/declarations/verify.ts';
 import { registryTables } from '../../src/maintenance/environments.ts';
@@ -34,7 +35,7 @@ it('a session lives while it is used, over restarts too, and twelve hours at the
   const createdAtMs = Date.now();
   for (let minutes = 50; minutes < 12 * 60; minutes += 50) {
     vi.setSystemTime(createdAtMs + minutes * 60_000);
-    const found = tokens.find(secret);
+    const found = tokens.find(sessionToken(secret));
     expect(found && isExpired(found), `after ${minutes} minutes`).toBe(false);
     if (found) tokens.noteUse(found);
     await settled(tokens);
@@ -65,8 +66,9 @@ it('sessions of the bootstrap token end when it is turned off', async () => {
   const own = await tokens.createSession({ ...description, parent });
   const ofBootstrap = await tokens.createSession({ ...description, parent: null });
   await tokens.revokeBootstrapSessions();
-  expect(tokens.find(ofBootstrap.secret)).toBeUndefined();
-  expect(tokens.find(own.secret)?.id).toBe(own.token.id);
+  expect(tokens.find(sessionToken(ofBootstrap.secret))).toBeUndefined();
+  expect(tokens.findEndedSession(sessionToken(ofBootstrap.secret))?.id).toBe(ofBootstrap.token.id);
+  expect(tokens.find(sessionToken(own.secret))?.id).toBe(own.token.id);
 });
 
 it('verify reports a session of a token that does not exist', async () => {

@@ -17,7 +17,7 @@ import {
   useNodes,
 } from '../harness/server/nodes.ts';
 import type { TestServer } from '../harness/server/server.ts';
-import { as } from '../harness/server/token.ts';
+import { as, sessionBearer } from '../harness/server/token.ts';
 
 /** Time in which a node's change holds on the other: a second; the machine may stand still for some more. */
 const soon = { timeout: 15_000, interval: 200 };
@@ -85,7 +85,7 @@ it('a session of the console that one node makes opens the other, and ends with 
   });
   const code = await as(first, parent.body.token, 'POST', '/console-codes', {});
   const session = await as(first, '', 'POST', '/console-sessions', { code: code.body.code });
-  const token = String(session.body.token);
+  const token = sessionBearer(session);
   const self = () => as(second, token, 'GET', '/self');
   await expect
     .poll(async () => (await self()).body, soon)

@@ -2,10 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import type { Party } from '../../core/fair-share.ts';
+import { sessionToken } from '../../core/identity.ts';
 import { isExpired, type Token, type Tokens } from '../../declarations/tokens.ts';
 import type { AdminApp } from '../request/admin-app.ts';
 import { bootstrapPrincipal, checkScope, type Principal } from '../request/scope.ts';
+import { isOfOwnPage } from '../server/host-check.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
+import { sessionHalves } from './session-cookie.ts';
+import { whyEnded, whyUnknown } from './why-ended.ts';
 
 /** The token in DATA/admin.json, for those who can read the data folder. */
 export interface Bootstrap {
@@ -27,7 +31,8 @@ export function requireToken(app: AdminApp, context: Bearers, open: OpenRequests
     const bearer = bearerOf(request.raw);
     const { scope } = request.routeOptions.config;
     try {
-      request.principal = principalOf(bearer, context);
+      refuseOtherPages(request.raw);
+      request.principal = principalOf(bearer, request.raw, context);
       checkScope(request.principal, request.routeOptions.config, request.params as { fleet_id?: string });
       const { id: tokenId } = request.principal;
       open.add({ reply, tokenId, isAuthorized: () => isAuthorized(bearer, context) });
@@ -40,8 +45,27 @@ export function requireToken(app: AdminApp, context: Bearers, open: OpenRequests
   });
 }
 
-function bearerOf({ headers }: IncomingMessage): string {
-  return /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
+/** The bearer of the Authorization header, or else what both halves of a session make. Empty: none. */
+export function bearerOf(request: IncomingMessage): string {
+  const { authorization } = request.headers;
+  if (authorization !== undefined) return /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';
+  const { cookie, key } = sessionHalves(request);
+  return cookie === undefined || key === undefined ? '' : sessionToken({ cookie, key });
+}
+
+/**
+ * A browser sends the cookie by itself: what changes something by it must come from a page of the console. The key in
+ * its header, which no other page has or can send, says that already; this holds even where somebody got it.
+ * @throws ApiError host_refused.
+ */
+function refuseOtherPages(request: IncomingMessage): void {
+  const { authorization } = request.headers;
+  const isChange = request.method !== 'GET' && request.method !== 'HEAD';
+  if (authorization !== undefined || !isChange || isOfOwnPage(request)) return;
+  if (sessionHalves(request).cookie === undefined) return;
+  throw new ApiError('host_refused', {
+    msg: "A session of the console changes things from the console's own page alone: with an API token, send it as a bearer (Authorization).",
+  });
 }
 
 /** Says who has a part in the admin API by a request: its token, of a fleet or of all; its address without a valid one. */
@@ -81,28 +105,31 @@ export function hasEnded(token: Token, { bootstrap }: Pick<Bearers, 'bootstrap'>
 }
 
 /** @throws ApiError invalid_token. */
-function principalOf(bearer: string, context: Bearers): Principal {
+function principalOf(bearer: string, request: IncomingMessage, context: Bearers): Principal {
   const { tokens, bootstrap } = context;
   const token = tokens.find(bearer);
   if (token !== undefined) {
-    if (hasEnded(token, context)) throw new ApiError('invalid_token', { msg: endOf(token) });
+    if (hasEnded(token, context)) throw new ApiError('invalid_token', { msg: whyEnded(token) });
     tokens.noteUse(token);
     return tokenPrincipal(token);
   }
   const answer = bootstrap.check(bearer);
   if (answer === 'accepted') return bootstrapPrincipal;
-  if (answer === 'unknown' && bearer === '') throw new ApiError('invalid_token');
-  if (answer === 'unknown')
-    throw new ApiError('invalid_token', { msg: 'This token does not exist or was revoked.' });
+  if (answer === 'unknown') throw unknownBearer(bearer, request, tokens);
   throw new ApiError('invalid_token', {
     msg: 'The bootstrap token is turned off (bootstrapToken): use an API token, with --token or FLEETPOST_TOKEN.',
   });
 }
 
-function endOf({ session }: Token): string {
-  return session === null
-    ? 'This token has expired.'
-    : 'This session of the console has ended. Make a new one: fleetpost console.';
+function unknownBearer(bearer: string, request: IncomingMessage, tokens: Tokens): ApiError {
+  const refused = (msg: string): ApiError => new ApiError('invalid_token', { msg });
+  const ended = tokens.findEndedSession(bearer);
+  if (ended !== undefined) return refused(whyEnded(ended));
+  const { cookie, key } = sessionHalves(request);
+  if (request.headers.authorization === undefined && key !== undefined) {
+    return refused(whyUnknown(cookie !== undefined));
+  }
+  return bearer === '' ? new ApiError('invalid_token') : refused('This token does not exist or was revoked.');
 }
 
 /** The principal that a token stands for. */

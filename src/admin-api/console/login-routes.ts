@@ -3,11 +3,14 @@ import { ApiError, rateLimited } from '../../core/errors.ts';
 import { RateLimiter } from '../../core/rate-limiter.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Token } from '../../declarations/tokens.ts';
-import { type Bearers, hasEnded } from '../auth/authorization.ts';
+import { type Bearers, bearerOf, hasEnded } from '../auth/authorization.ts';
+import { setCookie } from '../auth/session-cookie.ts';
 import type { AdminApp } from '../request/admin-app.ts';
 import { addRoutes, type HandlerOf, type Handlers } from '../request/routes.ts';
 import type { Principal } from '../request/scope.ts';
 import { timeTextOf } from '../request/times.ts';
+import { isOfOwnPage } from '../server/host-check.ts';
+import { browserName } from './browser-name.ts';
 import type { ConsoleCodes } from './console-codes.ts';
 
 interface CodeParts {
@@ -45,15 +48,25 @@ const createCode =
 
 const createSession =
   (context: Bearers): HandlerOf<typeof consoleSessionRoutes, 'POST /console-sessions'> =>
-  async ({ principal, audited }, reply) => {
+  async ({ principal, audited, raw, ip }, reply) => {
     if (principal === null) throw new Error('this route needs a code');
     const { name, scopes, fleetId } = principal;
     const parent = parentOf(principal, context);
-    const { token, secret, ended } = await context.tokens.createSession({ parent, name, scopes, fleetId });
+    const before = context.tokens.find(bearerOf(raw));
+    const browser = browserName(raw.headers['user-agent']);
+    const { token, secret, ended } = await context.tokens.createSession({
+      parent,
+      name,
+      scopes,
+      fleetId,
+      replaced: before?.session ? before : undefined,
+      openedIn: { address: ip, ...(browser !== undefined && { browser }) },
+    });
     audited.about = { token_id: token.id, ...(ended.length > 0 && { ended: ended.join(',') }) };
-    reply.code(201);
+    const seconds = Math.ceil(((token.expiresAtMs ?? 0) - Date.now()) / 1_000);
+    reply.code(201).header('Set-Cookie', setCookie(raw, secret, Math.max(seconds, 1)));
     return {
-      token: secret,
+      key: secret.key,
       token_id: token.id,
       name,
       scopes: [...scopes],
@@ -85,6 +98,8 @@ export function consoleCodeHandlers(parts: CodeParts): Handlers<typeof consoleCo
 export function authenticateByCode(app: AdminApp, { consoleCodes }: Pick<CodeParts, 'consoleCodes'>): void {
   const refusals = new RateLimiter(refusalBurstSeconds);
   app.addHook('preHandler', async (request) => {
+    // Of a page: it may have no other origin, since the answer replaces the cookie of this one's session.
+    if (request.headers.origin !== undefined && !isOfOwnPage(request)) throw new ApiError('host_refused');
     const { code } = request.body as { code: string };
     const principal = consoleCodes.take(code);
     if (principal !== undefined) {

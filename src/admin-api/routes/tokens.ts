@@ -2,6 +2,7 @@ import type { TokenDocument, tokenRoutes } from '../../contract/access/token.ts'
 import { ApiError } from '../../core/errors.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import { isExpired, type Token, type Tokens } from '../../declarations/tokens.ts';
+import { clearCookie } from '../auth/session-cookie.ts';
 import type { Handlers } from '../request/routes.ts';
 import { expiryOf, timeTextOf } from '../request/times.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
@@ -25,6 +26,8 @@ function describe(tokens: Tokens, token: Token): TokenDocument {
     parent_id: token.session?.parentId ?? null,
     expired: isExpired(token),
     last_used_at: timeTextOf(lastUsedMs),
+    address: token.session?.address ?? null,
+    browser: token.session?.browser ?? null,
   };
 }
 
@@ -45,12 +48,12 @@ export function tokenHandlers({ registry, tokens }: Parts, open: OpenRequests): 
         idle_at: timeTextOf(token?.session?.idleAtMs),
       };
     },
-    'DELETE /self': async ({ principal }, reply) => {
+    'DELETE /self': async ({ principal, raw }, reply) => {
       if (principal?.kind !== 'session' || principal.id === null) {
         throw new ApiError('bad_request', { msg: 'Only a session of the console can end itself.' });
       }
       for (const id of await tokens.revoke(principal.id)) open.cut(id, reply);
-      return reply.code(204).send(null);
+      return reply.code(204).header('Set-Cookie', clearCookie(raw)).send(null);
     },
     'GET /tokens': async ({ query: { after, limit } }) => {
       const rest = tokens.list().filter(({ id }) => id > after);

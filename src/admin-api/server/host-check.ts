@@ -30,6 +30,16 @@ export function hostRefusal(
   return new ApiError('host_refused');
 }
 
+/**
+ * True for a request that a page of the console itself made, by what its browser says; pages cannot change what it says.
+ * A browser without Sec-Fetch-Site still names the Origin of what is no GET.
+ */
+export function isOfOwnPage({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  const { host, origin = '', 'sec-fetch-site': site } = headers;
+  if (site !== undefined) return site === 'same-origin';
+  return host !== undefined && URL.canParse(origin) && new URL(origin).host === host.toLowerCase();
+}
+
 /** Returns the names in `adminHosts`. */
 export function configuredHosts(adminHosts: string): string[] {
   return adminHosts.split(',').map((host) => host.trim().toLowerCase());

@@ -7,7 +7,8 @@ export interface FieldProps {
   name?: string;
   hint?: ComponentChildren;
   class?: string;
-  type?: 'text' | 'number' | 'datetime-local';
+  type?: 'text' | 'number' | 'datetime-local' | 'password';
+  autocomplete?: 'current-password';
   required?: boolean;
   min?: number;
   max?: number;

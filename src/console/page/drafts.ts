@@ -58,6 +58,10 @@ export function draftKeys(beginning: string): string[] {
   return [...drafts.value.keys()].filter((key) => key.startsWith(beginning));
 }
 
+export function hasDrafts(): boolean {
+  return drafts.value.size > 0;
+}
+
 /** Begins a draft, for a thing that the server does not have yet. Returns false if there are too many. */
 export function beginDraft(key: string, draft: object): boolean {
   if (drafts.value.size >= draftsMax && !drafts.value.has(key)) return false;

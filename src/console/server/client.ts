@@ -1,16 +1,14 @@
 import { signal } from '@preact/signals';
+import { pageKeyHeader } from '../../contract/access/page-key.ts';
 import type { ErrorDocument } from '../../contract/document.ts';
 import type { AnswerAt, BodyAt, MethodOf, Path, QueryAt, Template } from '../../contract/routes/path.ts';
 import { adjustClock } from './clock.ts';
 import { parseExactly } from './exact-json.ts';
+import { access, endSession, nextSession, pageKey } from './session-state.ts';
 
 const timeoutMs = 30_000;
 const api = '/admin/v1';
 
-/** Credential of this tab. Undefined: nobody is logged in. */
-export const token = signal<string | undefined>(undefined);
-/** Why the last session ended, in the server's words. */
-export const endedBecause = signal<string | undefined>(undefined);
 /** When the server stopped answering; undefined while it does. */
 export const unreachableSince = signal<number | undefined>(undefined);
 
@@ -37,6 +35,8 @@ export interface RequestOptions<Parameters = Query, Document = unknown> {
   contentType?: string;
   headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
+  /** Part of a login: that it is refused says nothing of the session there is. */
+  isLogin?: boolean;
 }
 
 /** A path of the API with its parameters, each encoded. */
@@ -52,16 +52,16 @@ export function apiUrl(path: string, query: Query = {}): string {
 
 /** Sends a request and returns its successful answer, whose body is yet to be read. @throws CallError. */
 export async function open(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
-  const { query, body, contentType = 'application/json', headers, signal: stopping } = options;
-  const used = token.value;
+  const { query, body, contentType = 'application/json', headers, signal: stopping, isLogin } = options;
+  const key = pageKey();
   const isRaw = typeof body === 'string' || body instanceof Blob;
   let response: Response;
   try {
     response = await fetch(apiUrl(path, query), {
       method,
-      credentials: 'omit',
+      credentials: 'same-origin',
       headers: {
-        ...(used !== undefined && { Authorization: `Bearer ${used}` }),
+        ...(key !== undefined && { [pageKeyHeader]: key }),
         ...(body !== undefined && { 'Content-Type': contentType }),
         ...headers,
       },
@@ -77,7 +77,10 @@ export async function open(method: string, path: string, options: RequestOptions
   adjustClock(response.headers.get('date'));
   if (response.ok) return response;
   const failure = await failureOf(response);
-  if (response.status === 401 && token.value === used) endSession(failure.message);
+  if (response.status !== 401 || isLogin) throw failure;
+  // Another tab has logged in meanwhile.
+  if (pageKey() !== key) return open(method, path, options);
+  endSession(key === undefined ? 'Your session has ended (this browser has forgotten it).' : failure.message);
   throw failure;
 }
 
@@ -90,13 +93,32 @@ async function failureOf(response: Response): Promise<CallError> {
 
 const timedOut = 'timed out';
 
-/** Sends a request and returns its document, numbers in payloads as they were written. @throws CallError. */
+/**
+ * Sends a request and returns its document, numbers in payloads as they were written. One that only reads waits for the
+ * next session, if this one has ended. @throws CallError.
+ */
 export async function call<M extends MethodOf<T>, T extends Template>(
   method: M,
   path: Path<T>,
   options?: RequestOptions<QueryAt<M, T>, BodyAt<M, T>>,
 ): Promise<AnswerAt<M, T>>;
 export async function call(method: string, path: string, options: RequestOptions = {}): Promise<unknown> {
+  for (;;) {
+    try {
+      return await callOnce(method, path, options);
+    } catch (error) {
+      if (method !== 'GET' || !isOfEndedSession(error)) throw error;
+      await nextSession(options.signal);
+    }
+  }
+}
+
+/** True for what failed because the session ended; the page waits for the next. */
+export function isOfEndedSession(error: unknown): boolean {
+  return error instanceof CallError && error.status === 401 && access.value === 'ended';
+}
+
+async function callOnce(method: string, path: string, options: RequestOptions): Promise<unknown> {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(timedOut), timeoutMs);
   const signals = [controller.signal, ...(options.signal ? [options.signal] : [])];
@@ -107,10 +129,4 @@ export async function call(method: string, path: string, options: RequestOptions
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Forgets the credential of this tab. */
-export function endSession(reason: string): void {
-  token.value = undefined;
-  endedBecause.value = reason;
 }

@@ -1,8 +1,9 @@
 import type { RecordDocument, RecordSkippedLine } from '../../contract/record.ts';
 import { pathTo } from '../../contract/routes/path.ts';
-import { CallError, open, type Query } from './client.ts';
+import { CallError, isOfEndedSession, open, type Query } from './client.ts';
 import { parseExactly, writeExactly } from './exact-json.ts';
 import { linesOf } from './lines.ts';
+import { nextSession } from './session-state.ts';
 
 const previewCharacters = 240;
 
@@ -62,6 +63,10 @@ async function keepStreaming(
       if (query.follow !== true) return handlers.onEnd?.();
       throw new CallError(0, { error: 'stream_ended', msg: 'The stream ended.' });
     } catch (error) {
+      if (isOfEndedSession(error)) {
+        await nextSession(signal).catch(() => undefined);
+        continue;
+      }
       if (signal.aborted) return;
       const known = asCallError(error);
       handlers.onState(known);

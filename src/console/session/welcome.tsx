@@ -1,27 +1,74 @@
+import { useEffect, useRef } from 'preact/hooks';
 import { Field, formTexts } from '../forms/field.tsx';
+import { hasDrafts } from '../page/drafts.ts';
+import { rememberWanted } from '../page/remembered.ts';
+import { path } from '../page/router.ts';
 import { Banner, ErrorBanner } from '../parts/banner.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Untrusted } from '../parts/untrusted.tsx';
-import { endedBecause } from '../server/client.ts';
+import { endedBecause } from '../server/session-state.ts';
 import { useSubmit } from '../server/submit.ts';
-import { logIn } from './session.ts';
+import { logIn, logInByToken } from './session.ts';
+
+const codePattern = /^[\w-]{22}$/;
+
+/** Logs in with what was pasted: a code, a token, or a link with one of them. @throws CallError. */
+function logInWith(text: string): Promise<void> {
+  const fragment = new URLSearchParams(text.includes('#') ? text.slice(text.indexOf('#') + 1) : '');
+  const code = fragment.get('code') ?? (codePattern.test(text) ? text : undefined);
+  return code === undefined ? logInByToken(fragment.get('token') ?? text) : logIn(code);
+}
 
 /** For whoever has no session: how to get one. */
 export function Welcome() {
-  const { error, isBusy, submit } = useSubmit();
+  useEffect(() => {
+    if (path.value.length > 0) rememberWanted(location.pathname + location.search);
+  }, []);
   return (
     <main class="welcome">
       <h1 class="inline">
         <Icon name="mail" />
         Fleetpost console
       </h1>
-      {endedBecause.value !== undefined && (
-        <Banner kind="warn">
-          <Untrusted text={endedBecause.value} lengthMax={500} />
-        </Banner>
-      )}
-      {/* A refused code is said by the banner above. */}
-      {error && error.status !== 401 && <ErrorBanner error={error} />}
+      <WhyEnded kept={hasDrafts() ? 'What you wrote is kept in this tab.' : undefined} />
+      <Login />
+    </main>
+  );
+}
+
+/** Over the page of a session that has ended, which waits as it is and is not seen. */
+export function Ended() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const open = (): void => dialog.current?.showModal();
+  useEffect(open, []);
+  return (
+    <dialog class="ended" aria-label="Log in again" ref={dialog} onClose={open} closedby="none">
+      <div class="welcome">
+        <h1 class="inline">
+          <Icon name="mail" />
+          Log in again
+        </h1>
+        <WhyEnded kept="What you wrote is kept: log in, and go on where you were." />
+        <Login />
+      </div>
+    </dialog>
+  );
+}
+
+function WhyEnded({ kept }: { kept: string | undefined }) {
+  const why = endedBecause.value;
+  if (why === undefined) return null;
+  return (
+    <Banner kind="warn">
+      <Untrusted text={why} lengthMax={500} /> {kept}
+    </Banner>
+  );
+}
+
+function Login() {
+  const { error, isBusy, submit } = useSubmit();
+  return (
+    <>
       <p>
         To log in, run this where you run Fleetpost's commands. It prints a code for one login, for a minute:
       </p>
@@ -32,10 +79,20 @@ export function Welcome() {
         class="stack"
         onSubmit={(event) => {
           const text = formTexts(event);
-          void submit(() => logIn(text('code')));
+          void submit(() => logInWith(text('credential')));
         }}
       >
-        <Field label="Code" name="code" class="mono" required maxLength={64} />
+        <Field
+          label="Code or API token"
+          name="credential"
+          type="password"
+          class="mono"
+          autocomplete="current-password"
+          required
+          maxLength={1_000}
+          hint="A token is traded for a session and not kept in the page; a password manager may keep it for you."
+        />
+        {error && <ErrorBanner error={error} />}
         <div class="inline">
           <button type="submit" class="button is-main" disabled={isBusy}>
             Log in
@@ -43,9 +100,9 @@ export function Welcome() {
         </div>
       </form>
       <p class="soft">
-        With a context or a token of another server, it opens the console of that one. The session has the
-        rights of the token that the command uses.
+        The session has the rights of the token, or of the one that the command uses. It lasts 12 hours, an
+        hour without a request, or until you log out; all tabs of this browser share it.
       </p>
-    </main>
+    </>
   );
 }

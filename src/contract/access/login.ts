@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { scopes } from '../../core/scope.ts';
 import { closedObject, fleetId, nullable, time } from '../document.ts';
 import { declareRoutes } from '../routes/route.ts';
+import { pageKeyHeader } from './page-key.ts';
 
 const newConsoleCodeBody = closedObject({
   scopes: Type.Optional(
@@ -34,7 +35,9 @@ export const consoleCodeRoutes = declareRoutes({
 const newConsoleSessionBody = closedObject({ code: Type.String({ minLength: 1, maxLength: 64 }) });
 /** A session of the console. */
 const consoleSessionDocument = Type.Object({
-  token: Type.String({ description: 'Bearer token of the session. Shown once.' }),
+  key: Type.String({
+    description: `Half of the session's secret, sent as \`${pageKeyHeader}\` with each request. The other half is in the cookie that the answer sets. Shown once.`,
+  }),
   token_id: Type.String(),
   name: Type.String(),
   scopes: Type.Array(Type.Enum([...scopes])),
@@ -50,7 +53,7 @@ export const consoleSessionRoutes = declareRoutes({
     scope: 'none',
     summary: 'Trade a code for a session of the console',
     description:
-      'Needs no token. The session has the scopes and the fleet of its code, ends after 12 hours, after an hour without requests, or with the token that made the code. A token has at most 20: a further one ends the least recently used.',
+      'Needs no token. The answer sets a cookie, which opens nothing without the key. The session has the scopes and the fleet of its code, ends after 12 hours, after an hour without requests, or with the token that made the code. A token has at most 20: a further one ends the least recently used. One that the browser had before ends, too.',
     body: newConsoleSessionBody,
     answers: { 201: consoleSessionDocument },
   },

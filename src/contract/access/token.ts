@@ -31,6 +31,8 @@ const tokenDocument = Type.Object({
   }),
   expired: Type.Boolean(),
   last_used_at: nullable('string', { description: 'Since the server started.' }),
+  address: nullable('string', { description: 'From which a session was opened, as the server saw it.' }),
+  browser: nullable('string', { description: 'In which a session was opened, as it says itself.' }),
 });
 export type TokenDocument = Static<typeof tokenDocument>;
 const createdTokenDocument = Type.Interface([tokenDocument], {

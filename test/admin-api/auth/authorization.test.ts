@@ -157,6 +157,8 @@ it('a token is listed without its text, and revoking it works with the next requ
     parent_id: null,
     expired: false,
     last_used_at: expect.any(String),
+    address: null,
+    browser: null,
   });
   expect(JSON.stringify(listed.body)).not.toContain(token);
   const paged = await server.admin<{ items: unknown[]; next: string }>('GET', '/tokens?limit=1');

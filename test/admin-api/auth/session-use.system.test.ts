@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createFleet } from '../../harness/devices/device.ts';
 import { FakedClock } from '../../harness/machine/faked-clock.ts';
 import { TestServer } from '../../harness/server/server.ts';
+import { as, sessionBearer } from '../../harness/server/token.ts';
 import { pause } from '../../harness/server/vitals.ts';
 
 const minute = 60;
@@ -15,15 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-interface Session {
-  code: string;
-  token: string;
-}
-
 /** The token of a new session of the console. */
 async function logIn(): Promise<string> {
-  const { code } = (await server.admin<Session>('POST', '/console-codes', {})).body;
-  return (await server.admin<Session>('POST', '/console-sessions', { code })).body.token;
+  const { code } = (await server.admin<{ code: string }>('POST', '/console-codes', {})).body;
+  return sessionBearer(await as(server, '', 'POST', '/console-sessions', { code }));
 }
 
 it('a session that follows the records is not idle, and one that asks nothing ends after an hour', async () => {
@@ -44,5 +40,11 @@ it('a session that follows the records is not idle, and one that asks nothing en
   }
   expect(isOpen).toBe(true);
   expect((await get('/self', following)).status).toBe(200);
-  expect((await get('/self', idle)).status).toBe(401);
+  const refused = await get('/self', idle);
+  expect(refused.status).toBe(401);
+  expect(await refused.text()).toContain('Your session has ended (an hour without a request).');
+  clock.set(12 * 60 * minute);
+  expect(await (await get('/self', following)).text()).toContain(
+    'Your session has ended (12 h after the login).',
+  );
 });

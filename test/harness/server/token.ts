@@ -7,6 +7,13 @@ export interface TokenAnswer {
   body: Record<string, unknown>;
 }
 
+/** The bearer that the two halves of a new session make: the cookie of its answer, and the key in it. */
+export function sessionBearer({ headers, body }: TokenAnswer): string {
+  const [, half] = /^[\w-]+=([A-Z0-9]+);/.exec(headers.get('set-cookie') ?? '') ?? [];
+  if (half === undefined) throw new Error(`no session: ${JSON.stringify(body)}`);
+  return `FPT-${half}${body.key}`;
+}
+
 /** Makes a request with this token; without one if it is empty. A body that is no JSON document is an empty object. */
 export async function as(
   server: TestServer,

@@ -33,7 +33,7 @@ export function addConsoleCommand(program: Command): void {
       // Without the code: every user of this machine reads the command lines of all.
       const isOpened =
         !options.showUrl && !options.json && (await open(place.size > 0 ? `${page}#${place}` : page));
-      const asked = `Opened the console in a browser. Enter this code there, once and within a minute:\n${code}`;
+      const asked = `Opened the console in a browser. If it asks for one, enter this code, once and within a minute:\n${code}`;
       print(options, { url, expires_at }, isOpened ? asked : url);
     });
 }

@@ -5,7 +5,9 @@ import { ExpiryField, expiryTime } from '../../forms/expiry.tsx';
 import { Field, SelectField } from '../../forms/field.tsx';
 import { MakeDrawer } from '../../forms/make-drawer.tsx';
 import { ShownOnce } from '../../forms/shown-once.tsx';
+import { href } from '../../page/router.ts';
 import { Banner } from '../../parts/banner.tsx';
+import { CopyButton } from '../../parts/copy-button.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 
@@ -20,6 +22,27 @@ export interface NewTokenProps {
   fleetId: string;
   onClose: () => void;
   onMade: () => void;
+}
+
+/** A link that logs in with the token, which stands where no server sees it, and goes out of the address at once. */
+function invitationTo(fleetId: string, token: string): string {
+  return `${location.origin}${href([])}#${new URLSearchParams({ token, fleet: fleetId })}`;
+}
+
+function Invitation({ link }: { link: string }) {
+  return (
+    <div class="field">
+      <span class="label">For a colleague: a link that logs in here</span>
+      <div class="paste">
+        <pre>{link}</pre>
+        <CopyButton text={link} label="Copy the link" />
+      </div>
+      <p class="hint">
+        The token is in it: whoever has the link, from the chat it was sent in or from a browser's history,
+        has the rights of the token until that expires or is revoked.
+      </p>
+    </div>
+  );
 }
 
 /** Makes an API token, whose text is shown this one time. */
@@ -51,6 +74,7 @@ export function NewToken({ fleetId, onClose, onMade }: NewTokenProps) {
             {made.fleet_id ?? 'all fleets'}.
           </Banner>
           <ShownOnce what="token" text={made.token} />
+          <Invitation link={invitationTo(made.fleet_id ?? fleetId, made.token)} />
         </>
       )}
     >

@@ -17,10 +17,11 @@ import { Bulk } from './bulk.tsx';
 import { asIdPrefix, parseDeviceQuery } from './device-query.ts';
 import { DeviceTable } from './device-table.tsx';
 import { Export } from './export.tsx';
-import { devicesOfIds, spellingsOf } from './find-id.ts';
+import { devicesOfIds } from './find-id.ts';
 import { Import } from './import.tsx';
 import { NewDeviceDrawer } from './new-device.tsx';
 import { QueryBar } from './query-bar.tsx';
+import { spellingsOf } from './spellings.ts';
 
 const pageDevices = 100;
 const everySeconds = 15;

@@ -2,14 +2,6 @@ import type { DeviceDocument } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { call } from '../../server/client.ts';
 
-/**
- * How an id may be meant that was typed so: as it stands, and in capitals, which generated ids are in. Ids may be of
- * small letters too, so each is asked for: no index knows them in any other case.
- */
-export function spellingsOf(text: string): string[] {
-  return [...new Set([text, text.toUpperCase()])];
-}
-
 /** Devices whose id begins with one of the texts, those of the first one first; each costs a look into the index. */
 export async function devicesOfIds(
   fleetId: string,

@@ -3,7 +3,7 @@ import { go, href, path } from '../../page/router.ts';
 import { shownText } from '../../parts/untrusted.tsx';
 import { logOut, may } from '../../session/session.ts';
 import { isPlainDeviceId } from '../devices/device-query.ts';
-import { spellingsOf } from '../devices/find-id.ts';
+import { spellingsOf } from '../devices/spellings.ts';
 import { sendTo } from '../send/send-to.ts';
 
 /** Something to go to or to do. */

@@ -2,7 +2,8 @@ import { useEffect, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { call } from '../../server/client.ts';
-import { devicesOfIds, spellingsOf } from '../devices/find-id.ts';
+import { devicesOfIds } from '../devices/find-id.ts';
+import { spellingsOf } from '../devices/spellings.ts';
 
 /** Pause in typing after which it is looked for. */
 const pauseMs = 150;

@@ -4,7 +4,7 @@ import {
   isPlainDeviceId,
   parseDeviceQuery,
 } from '../../../../src/console/screens/devices/device-query.ts';
-import { spellingsOf } from '../../../../src/console/screens/devices/find-id.ts';
+import { spellingsOf } from '../../../../src/console/screens/devices/spellings.ts';
 import { exactSpanText } from '../../../../src/console/server/clock.ts';
 
 it.each([
