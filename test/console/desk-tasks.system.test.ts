@@ -77,7 +77,7 @@ it('a token is made and shown once, used, revoked, and all of it is in the audit
   await page.keyboard.press('n');
   await page.getByLabel('Name').fill('reporting');
   await button(page, 'Make the token').click();
-  const token = await page.locator('dialog .paste pre').innerText();
+  const token = await page.locator('dialog .paste pre').first().innerText();
   await page.getByRole('button', { name: 'Close' }).click();
   await page.locator('dialog').waitFor({ state: 'detached' });
   expect(await page.content()).not.toContain(token);
