@@ -6,6 +6,7 @@ import { requestBenchmark } from './workloads/closed-loop.ts';
 import { consoleTasks } from './workloads/console.ts';
 import { consoleLive } from './workloads/console-live.ts';
 import { devicePages } from './workloads/device-pages.ts';
+import { deviceRecords } from './workloads/device-records.ts';
 import {
   datapoint,
   datapointWithKey,
@@ -42,6 +43,7 @@ export const benchmarks: readonly Benchmark[] = [
   runawayActions,
   broadcast,
   devicePages,
+  deviceRecords,
   consoleTasks,
   consoleLive,
   handshakes,

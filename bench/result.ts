@@ -36,6 +36,8 @@ export interface Conditions {
   callers?: number;
   devices?: number;
   queuedMails?: number;
+  /** In the log. */
+  records?: number;
   streams?: number;
   actionThreads?: number;
   payloadBytes?: number;

@@ -39,6 +39,7 @@ const phrases: { readonly [K in keyof Required<Conditions>]: (value: Required<Co
   devices: (value) => counted(value, 'device'),
   actionThreads: (value) => counted(value, 'action thread'),
   queuedMails: (value) => counted(value, 'queued mail'),
+  records: (value) => counted(value, 'record'),
   batch: (value) => `batch of ${grouped(value)}`,
   ratePerSecond: (value) => `${grouped(value)}/s`,
   payloadBytes: (value) => `payload ${grouped(value)} bytes`,

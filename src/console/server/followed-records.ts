@@ -19,6 +19,8 @@ export interface FollowedRecords {
   /** Since when the stream is broken; undefined while it is open. */
   brokenSinceMs: number | undefined;
   isOpen: boolean;
+  /** How often it was opened: what came in between may be missing, if nothing had come before. */
+  openings: number;
   isEnded: boolean;
 }
 
@@ -29,6 +31,7 @@ const nothing: FollowedRecords = {
   error: undefined,
   brokenSinceMs: undefined,
   isOpen: false,
+  openings: 0,
   isEnded: false,
 };
 
@@ -108,6 +111,7 @@ function follow(fleetId: string, query: Query, update: Update, isPaused: boolean
       update((before) => ({
         error,
         isOpen: error === undefined,
+        openings: before.openings + (error === undefined ? 1 : 0),
         brokenSinceMs: error === undefined ? undefined : (before.brokenSinceMs ?? Date.now()),
       })),
     onEnd: () => update(() => ({ isEnded: true })),

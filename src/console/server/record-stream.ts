@@ -21,6 +21,21 @@ export function payloadOf({ line }: StreamedRecord): unknown {
   return (parseExactly(line) as RecordDocument).payload;
 }
 
+/** The newest records, newest first. `isPartial`: older ones may match, further back than the server reads. */
+export async function newestRecords(
+  fleetId: string,
+  query: Query,
+  signal: AbortSignal,
+): Promise<{ records: StreamedRecord[]; isPartial: boolean }> {
+  const path = pathTo('/fleets/{fleet_id}/records:latest', { fleet_id: fleetId });
+  const answer = await (await open('GET', path, { query, signal })).text();
+  // Each record is on a line of its own, between two lines of the document around them.
+  const [, ...lines] = answer.split('\n');
+  const end = lines.pop();
+  const { records } = recordsOf(lines.filter(Boolean).map((line) => line.replace(/,$/, '')));
+  return { records, isPartial: end?.includes('"partial":true') ?? false };
+}
+
 export interface StreamHandlers {
   /** Records that came at once, in order. */
   onRecords(records: readonly StreamedRecord[]): void;

@@ -36,14 +36,18 @@ const fieldsMax = 8;
  * Bounds of one read: bytes of the device's records, and pages of them, each some milliseconds. A page without records
  * is of a log that is not indexed yet.
  */
-const bytesMax = 67_108_864;
+const defaultBytesMax = 67_108_864;
 const pagesMax = 1_000;
 const pageRecordsMax = 500;
 
 /** Remaining budget of one read. */
 class ReadBudget {
-  #bytesLeft = bytesMax;
+  #bytesLeft: number;
   #pagesLeft = pagesMax;
+
+  constructor(bytesMax: number) {
+    this.#bytesLeft = bytesMax;
+  }
 
   spend(records: readonly StoredRecord[]): void {
     for (const record of records) this.#bytesLeft -= logRecordBytes(record);
@@ -58,6 +62,8 @@ class ReadBudget {
 export interface DeviceSeriesOptions {
   follower: LogFollower;
   shards: { of(device: DeviceKey): Shard };
+  /** Bytes of the device's records that one read takes. */
+  bytesMax?: number;
 }
 
 /** Computes the charts of a device from its records, newest first: what a bound leaves out is the oldest. */
@@ -84,7 +90,7 @@ export class DeviceSeries {
     const { fromMs, toMs, pointsMax } = query;
     const span = bucketSpan(fromMs, toMs, pointsMax);
     const buckets = new Buckets(span, fieldsMax);
-    const budget = new ReadBudget();
+    const budget = new ReadBudget(this.#options.bytesMax ?? defaultBytesMax);
     let completeFromMs = fromMs;
     for (const [shard, untilMs] of await this.#logsOf(query)) {
       const reachedMs = await this.#readLog(shard, { ...query, toMs: untilMs }, buckets, budget);

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { generateUuid, uuidTimeMs } from '../../../src/core/uuid.ts';
 import { maintainKeyPartitions } from '../../../src/storage/postgres/mail/key-claims.ts';
+import { migrations } from '../../../src/storage/postgres/schema/migrations.ts';
 import {
   dropPartition,
   keyPartitions,
   partitionsOf,
   recordPartitions,
+  unindexedRecordParts,
 } from '../../../src/storage/postgres/schema/partitions.ts';
 import { type DeviceNode, deviceOf, useNodes } from './device-node.ts';
 
@@ -149,6 +151,28 @@ describe('records of several nodes in one database', () => {
     );
     await database.query(`UPDATE record SET stored_at_ms = $1 WHERE left(device, 8) = $2`, [fromMs, fleetId]);
   }
+
+  it('a part from before the index by device gets it once nobody writes to it, and its records are found before and after', async () => {
+    const [node, other] = nodes;
+    for (let n = 0; n < 6; n += 1) await node.ingest({ device: deviceOf(n % 2) });
+    await age('FLEET001', 30);
+    await node.ingest({ device: deviceOf(1) });
+    // As the tables were before.
+    await node.database.query('DROP INDEX record_by_device');
+    await node.database.query(migrations[1] ?? '');
+    const span = { from: 0, to: Number.POSITIVE_INFINITY, isNewestFirst: true, recordsMax: 10 };
+    const positions = async () =>
+      (await other.records.ofDevice(deviceOf(1), span)).records.map(({ position }) => position);
+    const unindexed = async () => (await unindexedRecordParts(node.database)).length;
+    const parts = (await partitionsOf(node.database, recordPartitions)).length;
+    expect(await positions()).toEqual([6, 5, 3, 1]);
+    expect(await unindexed()).toBe(parts);
+    await Promise.all(nodes.map((one) => one.trimmer.pass()));
+    // All but that of today and those to come.
+    expect(await unindexed()).toBeLessThan(parts);
+    expect(await positions()).toEqual([6, 5, 3, 1]);
+    expect(failures()).toEqual([]);
+  });
 
   it('each fleet keeps its records for its own life', async () => {
     const [node, other] = nodes;

@@ -69,6 +69,8 @@ const timeBytes = 6;
 /** The shard as a copy through rows leaves it: rows of dead letters do not have when their mail would have expired. */
 export const copiedShard: StoredTables = {
   ...storedShard,
+  // Made anew out of the log.
+  logIndex: [],
   dead: (storedShard.dead ?? []).map(([key, value]) => {
     const letter = Buffer.from(value, 'hex').fill(0, letterExpiryAt, letterExpiryAt + timeBytes);
     return [key, letter.toString('hex')];

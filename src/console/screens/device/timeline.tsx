@@ -1,46 +1,45 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { Section } from '../../frame/frame.tsx';
-import { Choice } from '../../parts/choice.tsx';
+import { Act } from '../../parts/act.tsx';
+import { ErrorBanner } from '../../parts/banner.tsx';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
-import { serverNow } from '../../server/clock.ts';
-import { useFollowedRecords } from '../../server/followed-records.ts';
 import { Charts } from './charts.tsx';
+import { useDeviceRecords } from './device-records.ts';
+import { LatestValues } from './latest-values.tsx';
 
-const spans = [
-  ['15', '15 min'],
-  ['60', '1 h'],
-  ['1440', '24 h'],
-] as const;
-type Span = (typeof spans)[number][0];
+/** Records that are read at first, and when more are asked for: what the API has in one answer. */
+const firstRecords = 100;
+const moreRecords = 1_000;
 
-/** Shows what the device has sent lately and what became of its mail, as it comes; above it, its numbers as lines. */
+/** What the device has sent and what became of its mail, newest first, then as it comes; above it, its numbers. */
 export function Timeline({ fleetId, deviceId }: { fleetId: string; deviceId: string }) {
-  const [span, setSpan] = useState<Span>('15');
-  // A time of its own for each span: the log is read from there.
-  const from = useMemo(() => new Date(serverNow() - Number(span) * 60_000).toISOString(), [span]);
-  const stream = useFollowedRecords(
-    fleetId,
-    `${deviceId} ${span}`,
-    { device: deviceId, from, follow: true },
-    false,
-  );
+  const [limit, setLimit] = useState(firstRecords);
+  const { records, latest, stream, before } = useDeviceRecords(fleetId, deviceId, limit);
+  const isWhole = before.value !== undefined && before.value.records.length < limit;
   return (
     <>
-      <Charts
-        fleetId={fleetId}
-        deviceId={deviceId}
-        lastSchema={stream.records.find(({ kind }) => kind === 'datapoint')?.schema}
-      />
+      {latest && <LatestValues latest={latest} />}
+      <Charts fleetId={fleetId} deviceId={deviceId} latest={latest} />
       <Section
         title="Timeline"
-        note={<span class="read">{stream.isOpen ? 'live' : ''}</span>}
-        tools={<Choice label="How far back" value={span} options={spans} onChange={setSpan} />}
+        note={<span class="read">{before.value && stream.isOpen ? 'live' : ''}</span>}
       >
         <StreamNotice stream={stream} />
-        {stream.records.length === 0 && stream.error === undefined && (
-          <p class="empty">{stream.isOpen ? 'Nothing in this time. What comes appears here.' : 'Reading…'}</p>
+        {before.error && <ErrorBanner error={before.error} onRetry={before.refresh} />}
+        {records.length === 0 && before.error === undefined && (
+          <p class="empty">
+            {before.value === undefined
+              ? 'Reading…'
+              : 'It has sent nothing that is still kept. What comes appears here.'}
+          </p>
         )}
-        <RecordRows fleetId={fleetId} records={stream.records} />
+        <RecordRows fleetId={fleetId} records={records} />
+        {before.value && !isWhole && limit < moreRecords && (
+          <Act kind="plain" onClick={() => setLimit(moreRecords)}>
+            Read older ones
+          </Act>
+        )}
+        {before.value?.isPartial && <p class="hint">Older ones are there, further back than is read here.</p>}
       </Section>
     </>
   );

@@ -6,6 +6,7 @@ import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Chart } from '../../parts/chart.tsx';
+import { serverNow } from '../../server/clock.ts';
 import { useDocument } from '../../server/resource.ts';
 import { type Beat, beatsAfter } from './pulse.ts';
 
@@ -42,6 +43,7 @@ export function Pulse({ fleetId }: { fleetId: string }) {
 
 function PulseCharts() {
   const points = beats.value;
+  const now = serverNow() / 1_000;
   const times = points.map(({ timeSeconds }) => timeSeconds);
   const lines = [
     ['Requests', points.map(({ requestsPerSecond }) => requestsPerSecond), perSecond],
@@ -60,7 +62,7 @@ function PulseCharts() {
           isFromZero
           isStepped
           height={84}
-          windowSeconds={300}
+          span={[now - 300, now]}
         />
       ))}
     </>

@@ -69,45 +69,36 @@ export function hashOfDevice(device: DeviceKey): number {
   return deviceHashAt(Buffer.from(device, 'latin1'), 0);
 }
 
-/** Entries of a segment or slice while it is made. */
-export class IndexEntries {
-  #entries: Float64Array;
+/** Entries of a segment while it is made. */
+export class SegmentEntries {
+  readonly #entries = new Float64Array(segmentPositions);
   #count = 0;
 
-  constructor(capacity: number) {
-    this.#entries = new Float64Array(capacity);
-  }
-
-  get count(): number {
-    return this.#count;
-  }
-
   add(hash: number, offset: number): void {
-    this.#push(hash * groupPositions + offset);
-  }
-
-  /** Adds the entries of a segment that belong into a slice. */
-  addSliceOf(segment: Buffer, slice: number): void {
-    const end = firstAt(segment, (slice + 1) * hashesPerSlice);
-    for (let at = firstAt(segment, slice * hashesPerSlice); at < end; at += 1)
-      this.#push(entryOf(segment, at));
+    this.#entries[this.#count] = hash * groupPositions + offset;
+    this.#count += 1;
   }
 
   /** The value to store. */
   sorted(): Buffer {
-    const entries = this.#entries.slice(0, this.#count).sort();
-    return Buffer.from(entries.buffer);
+    return Buffer.from(this.#entries.slice(0, this.#count).sort().buffer);
   }
+}
 
-  #push(entry: number): void {
-    if (this.#count === this.#entries.length) {
-      const larger = new Float64Array(2 * this.#count);
-      larger.set(this.#entries);
-      this.#entries = larger;
-    }
-    this.#entries[this.#count] = entry;
-    this.#count += 1;
-  }
+/** The entries of a slice, out of all segments of its group. */
+export function mergedSlice(segments: readonly Buffer[], slice: number): Buffer {
+  const parts = segments.map((segment) =>
+    segment.subarray(
+      firstAt(segment, slice * hashesPerSlice) * entryBytes,
+      firstAt(segment, (slice + 1) * hashesPerSlice) * entryBytes,
+    ),
+  );
+  const entries = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0) / entryBytes);
+  const bytes = Buffer.from(entries.buffer);
+  let at = 0;
+  for (const part of parts) at += part.copy(bytes, at);
+  entries.sort();
+  return bytes;
 }
 
 function entryOf(value: Buffer, index: number): number {

@@ -9,8 +9,9 @@ import {
   groupKey,
   groupOfKey,
   groupPositions,
-  IndexEntries,
   isWhole,
+  mergedSlice,
+  SegmentEntries,
   segmentKey,
   segmentPositions,
   segmentsPerGroup,
@@ -20,7 +21,8 @@ import {
 
 /** Bounds of a step, as of the trimmer's: it is done on the thread that answers devices. */
 const stepBytesMax = 256 * 1024;
-const slicesPerStep = 8;
+const slicesPerStep = 4;
+const segmentsPerStep = 4;
 /**
  * The index usually has a tenth of the log's bytes. Where it has so large a share, retention has cut most records out
  * of what it covers, and it is made anew.
@@ -51,7 +53,9 @@ export class LogIndexer {
   #wholeTo = 0;
   /** Number of the first segment, from the front of the log, that is not known to be there. */
   #nextSegment = 0;
-  #bytesWhenMade = 0;
+  /** The group that is made anew next, if any is. */
+  #remadeTo: number | undefined;
+  #bytesWhenRemade = 0;
 
   constructor({ tables, sizes }: LogIndexerOptions) {
     this.#log = tables.log;
@@ -59,7 +63,10 @@ export class LogIndexer {
     this.#sizes = sizes;
   }
 
-  /** Yields the steps of one pass. Commit each before requesting the next; a pass may be abandoned between two. */
+  /**
+   * Yields the steps of one pass: all that is new, and one group of what is older. Commit each before requesting the next;
+   * a pass may be abandoned between two.
+   */
   *steps(): Generator<IndexStep> {
     const end = endOfLog(this.#log);
     const front = Math.floor(frontOf(this.#log, end) / groupPositions);
@@ -74,8 +81,10 @@ export class LogIndexer {
       yield* this.#makeSegments(open, end);
       this.#nextSegment = Math.floor(end / segmentPositions);
     }
-    for (; this.#wholeFrom > front; this.#wholeFrom -= 1) yield* this.#make(this.#wholeFrom - 1);
-    yield* this.#remake(front, open);
+    if (this.#wholeFrom > front) {
+      yield* this.#make(this.#wholeFrom - 1);
+      this.#wholeFrom -= 1;
+    } else yield* this.#remake(front, open);
   }
 
   /** Removes what is before the log's front. */
@@ -111,7 +120,7 @@ export class LogIndexer {
     const origin = group * groupPositions;
     const from = origin + number * segmentPositions;
     const to = from + segmentPositions;
-    const entries = new IndexEntries(segmentPositions);
+    const entries = new SegmentEntries();
     for (let position: number | undefined = from; position !== undefined; ) {
       if (position !== from) yield [];
       position = this.#readStep(position, from, to, (hash, at) => entries.add(hash, at - origin));
@@ -148,34 +157,38 @@ export class LogIndexer {
 
   /** Puts a group's slices in the place of its segments. */
   *#slice(group: number): Generator<IndexStep> {
-    const segments = Array.from({ length: segmentsPerGroup }, (_, number) => segmentKey(group, number));
+    const keys = Array.from({ length: segmentsPerGroup }, (_, number) => segmentKey(group, number));
+    const segments: Buffer[] = [];
+    for (const key of keys) {
+      const segment = this.#index.getBinary(key);
+      if (segment !== undefined) segments.push(segment);
+      if (segments.length % segmentsPerStep === 0) yield [];
+    }
     for (let from = 0; from < slicesPerGroup; from += slicesPerStep) {
-      const slices = Array.from({ length: slicesPerStep }, (_, index) => from + index);
-      const entries = slices.map(() => new IndexEntries(groupPositions / slicesPerGroup));
-      for (const key of segments) {
-        const segment = this.#index.getBinaryFast(key);
-        if (segment === undefined) continue;
-        for (const [index, slice] of slices.entries()) entries[index]?.addSliceOf(segment, slice);
-      }
-      const puts = slices.map((slice, index) => ({
-        key: sliceKey(group, slice),
-        value: entries[index]?.sorted(),
+      const puts = Array.from({ length: slicesPerStep }, (_, index) => ({
+        key: sliceKey(group, from + index),
+        value: mergedSlice(segments, from + index),
       }));
       const isLast = from + slicesPerStep === slicesPerGroup;
-      yield isLast ? [...puts, ...segments.map((key) => ({ key, value: undefined }))] : puts;
+      yield isLast ? [...puts, ...keys.map((key) => ({ key, value: undefined }))] : puts;
     }
   }
 
   /** Makes the whole groups anew where most of their records are gone, each time that the index has doubled. */
   *#remake(front: number, open: number): Generator<IndexStep> {
-    const { logBytes, indexBytes } = this.#sizes();
-    const bytesMax = Math.max(remakeBytesMin, logBytes * shareMax, 2 * this.#bytesWhenMade);
-    if (indexBytes <= bytesMax) return;
-    for (let group = front; group < open; group += 1) {
+    if (this.#remadeTo === undefined) {
+      const { logBytes, indexBytes } = this.#sizes();
+      if (indexBytes <= Math.max(remakeBytesMin, logBytes * shareMax, 2 * this.#bytesWhenRemade)) return;
+    }
+    const group = Math.max(front, this.#remadeTo ?? front);
+    if (group < open) {
       yield this.#removal(group);
       yield* this.#make(group);
+      this.#remadeTo = group + 1;
+      return;
     }
-    this.#bytesWhenMade = this.#sizes().indexBytes;
+    this.#remadeTo = undefined;
+    this.#bytesWhenRemade = this.#sizes().indexBytes;
   }
 }
 

@@ -9,11 +9,13 @@ import type { Database, Session, Transaction } from '../connection/database.ts';
 import { databaseTimeMs } from '../connection/database-time.ts';
 import {
   dropPartition,
+  indexPartition,
   makePartitions,
   nameOfPart,
   type PartitionSpan,
   partitionsOf,
   recordPartitions,
+  unindexedRecordParts,
 } from '../schema/partitions.ts';
 import type { PostgresLog } from './postgres-log.ts';
 
@@ -118,6 +120,8 @@ export class RecordTrimmer {
   readonly #database: Database;
   readonly #reads: PostgresLog;
   readonly #source: RetentionSource;
+  /** Begins of parts whose index was tried to be made. */
+  readonly #unindexable = new Set<number>();
 
   constructor(database: Database, reads: PostgresLog, source: RetentionSource) {
     this.#database = database;
@@ -136,6 +140,7 @@ export class RecordTrimmer {
     const nowMs = await databaseTimeMs(this.#database);
     await this.#makeParts(retention, nowMs);
     await this.#dropParts(retention, nowMs);
+    await this.#indexParts(nowMs);
     const rules = `trim ${fingerprintOf(retention)} `;
     const isOurs = await this.#step(async (transaction) => {
       const counted = await numberOf(transaction, `${rules}counted`);
@@ -164,6 +169,18 @@ export class RecordTrimmer {
       if (!isOver && (part.toMs > nowMs - lagMs || !(await this.#isTooLarge(retention)))) return;
       await this.#drop(part);
     }
+  }
+
+  /** Indexes the parts from before there was the index, one a pass, the newest first. */
+  async #indexParts(nowMs: number): Promise<void> {
+    const parts = await unindexedRecordParts(this.#database);
+    const next = parts.findLast(
+      ({ fromMs, toMs }) => toMs <= nowMs - lagMs && !this.#unindexable.has(fromMs),
+    );
+    if (next === undefined) return;
+    // If it takes too long, its records are found without: it is not tried with each pass.
+    this.#unindexable.add(next.fromMs);
+    await indexPartition(this.#database, next);
   }
 
   async #isTooLarge({ bytesMax }: LogRetention): Promise<boolean> {

@@ -125,4 +125,9 @@ export const migrations: readonly string[] = [
   -- Likewise, under other part names, of resharding. A database with a row here is not served.
   CREATE TABLE copy_progress (part text COLLATE "C" PRIMARY KEY, done bytea NOT NULL);
   `,
+  `
+  -- The records of one device. Each part of the log that is made from now on has it; those that are there get it from the
+  -- trimmer, once nobody writes to them any more, since it would wait for writers and they for it.
+  CREATE INDEX record_by_device ON ONLY record (device, position);
+  `,
 ];

@@ -26,12 +26,26 @@ const lock = 'SELECT pg_advisory_xact_lock(7310200701)';
 const parts = `
   SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
   WHERE i.inhparent = to_regclass($1::text) LIMIT 10000`;
+const unindexed = `
+  SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+  WHERE i.inhparent = to_regclass('record') AND NOT EXISTS (
+    SELECT FROM pg_inherits x JOIN pg_index n ON n.indexrelid = x.inhrelid
+    WHERE x.inhparent = to_regclass('record_by_device') AND n.indrelid = c.oid)
+  LIMIT 10000`;
 /** All writers queue behind a waiting drop, so it gives up soon and is retried. */
 const patience = `SET LOCAL lock_timeout = '200ms'`;
 
 /** The partitions of a table, in order of time, which their names contain. */
 export async function partitionsOf(session: Session, { table }: PartitionedTable): Promise<PartitionSpan[]> {
-  const rows = await session.query<{ name: string }>(parts, [table]);
+  return spansOf(await session.query<{ name: string }>(parts, [table]));
+}
+
+/** Those of the log without an index by device: they are older than it. */
+export async function unindexedRecordParts(session: Session): Promise<PartitionSpan[]> {
+  return spansOf(await session.query<{ name: string }>(unindexed));
+}
+
+function spansOf(rows: readonly { name: string }[]): PartitionSpan[] {
   const spans = rows.flatMap(({ name }) => {
     const [, from, to] = /_(\d+)_(\d+)$/.exec(name) ?? [];
     return from === undefined || to === undefined ? [] : [{ fromMs: Number(from), toMs: Number(to) }];
@@ -113,5 +127,19 @@ export function dropPartition(
     }
     await transaction.commit();
     return isThere;
+  });
+}
+
+/** Makes the index by device of a part of the log to which nobody writes. @throws ApiError unavailable */
+export async function indexPartition(database: Database, span: PartitionSpan): Promise<void> {
+  const part = nameOfPart(recordPartitions, span);
+  await database.transaction(async (transaction) => {
+    await transaction.query(lock);
+    const there = await unindexedRecordParts(transaction);
+    if (there.some(({ fromMs, toMs }) => fromMs === span.fromMs && toMs === span.toMs)) {
+      transaction.query(`CREATE INDEX ${part}_by_device ON ${part} (device, position)`);
+      transaction.query(`ALTER INDEX record_by_device ATTACH PARTITION ${part}_by_device`);
+    }
+    await transaction.commit();
   });
 }

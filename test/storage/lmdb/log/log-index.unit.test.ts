@@ -10,7 +10,7 @@ import { sequenceKey } from '../../../../src/storage/lmdb/layout/keys.ts';
 import { openTables, type Tables } from '../../../../src/storage/lmdb/layout/tables.ts';
 import { readDevicePage } from '../../../../src/storage/lmdb/log/device-page.ts';
 import { encodeBatch } from '../../../../src/storage/lmdb/log/log-batch.ts';
-import { groupPositions, segmentPositions } from '../../../../src/storage/lmdb/log/log-index.ts';
+import { groupOfKey, groupPositions, segmentPositions } from '../../../../src/storage/lmdb/log/log-index.ts';
 import { LogIndexer } from '../../../../src/storage/lmdb/log/log-indexer.ts';
 import { encodeLogRecord } from '../../../../src/storage/lmdb/log/log-record.ts';
 import { cutBatch } from '../../../../src/storage/lmdb/log/log-trimmer.ts';
@@ -33,6 +33,8 @@ class IndexedLog {
   readonly tables: Tables;
   known: Known[] = [];
   end = 0;
+  /** Bytes that the indexer believes log and index to have. */
+  sizes = { logBytes: 0, indexBytes: 0 };
   #indexer: LogIndexer;
 
   constructor(path: string) {
@@ -47,14 +49,14 @@ class IndexedLog {
   }
 
   /** One commit, behind so many positions that are empty. */
-  append(skipped: number, owners: readonly DeviceKey[]): void {
+  append(skipped: number, owners: readonly DeviceKey[], text?: string): void {
     const first = this.end + skipped;
     const records = owners.map((device, index) =>
       encodeLogRecord({
         device,
         kind: 'datapoint',
         schema: 's',
-        payload: Buffer.from(`{"n":${first + index}}`),
+        payload: Buffer.from(text ?? `{"n":${first + index}}`),
       }),
     );
     const bytes = records.reduce((sum, { length }) => sum + length, 21);
@@ -64,21 +66,24 @@ class IndexedLog {
     this.end = first + owners.length;
   }
 
-  /** Indexes, but dies after so many steps. */
+  /** Indexes until there is nothing to do, but dies after so many steps. */
   index(stepsMax = Number.POSITIVE_INFINITY): void {
     let steps = 0;
-    for (const step of this.#indexer.steps()) {
-      if (steps === stepsMax) {
-        this.restart();
-        return;
-      }
-      steps += 1;
-      this.environment.writeSync(() => {
-        for (const { key, value } of step) {
-          if (value === undefined) this.tables.logIndex.removeSync(key);
-          else this.tables.logIndex.putSync(key, value);
+    for (let before = -1; before < steps; ) {
+      before = steps;
+      for (const step of this.#indexer.steps()) {
+        if (steps === stepsMax) {
+          this.restart();
+          return;
         }
-      });
+        steps += 1;
+        this.environment.writeSync(() => {
+          for (const { key, value } of step) {
+            if (value === undefined) this.tables.logIndex.removeSync(key);
+            else this.tables.logIndex.putSync(key, value);
+          }
+        });
+      }
     }
   }
 
@@ -152,8 +157,13 @@ class IndexedLog {
     }
   }
 
+  /** Groups that the index has anything of. */
+  get groups(): number[] {
+    return [...new Set([...this.tables.logIndex.getKeys()].map(groupOfKey))];
+  }
+
   #start(): LogIndexer {
-    return new LogIndexer({ tables: this.tables, sizes: () => ({ logBytes: 0, indexBytes: 0 }) });
+    return new LogIndexer({ tables: this.tables, sizes: () => this.sizes });
   }
 }
 
@@ -202,3 +212,71 @@ it('any sequence of commits, retention, indexing and crashes: each device has it
     { numRuns: 60 },
   );
 }, 60_000);
+
+it('one device among a million records is read by few pages, newest first or not, and one that sent nothing by one', async () => {
+  const log = newLog();
+  const [own, other, absent] = devices as [DeviceKey, DeviceKey, DeviceKey];
+  const batch = Array.from({ length: 5_000 }, (_, n) => (n === 2_500 ? own : other));
+  for (let count = 0; count < 220; count += 1) log.append(0, batch, '{}');
+  const pagesOf = (device: DeviceKey, isNewestFirst: boolean, recordsExpected = 0): number => {
+    let span = { from: 0, to: log.end };
+    let pages = 0;
+    let found = 0;
+    for (; span.from < span.to; pages += 1) {
+      const { records, next } = readDevicePage(log.tables, device, {
+        ...span,
+        isNewestFirst,
+        recordsMax: 100,
+      });
+      found += records.length;
+      span = isNewestFirst ? { from: 0, to: next } : { from: next, to: log.end };
+    }
+    expect(found).toBe(recordsExpected);
+    return pages;
+  };
+  const before = pagesOf(absent, true);
+  log.index();
+  for (const isNewestFirst of [false, true]) {
+    expect(pagesOf(absent, isNewestFirst)).toBe(1);
+    // A batch of thousands is read for each of its records.
+    expect(pagesOf(own, isNewestFirst, 220)).toBeLessThan(15);
+  }
+  expect(before).toBeGreaterThan(3);
+  await log.environment.close();
+}, 60_000);
+
+it('what is before the front of the log goes from its index, and what is behind it is indexed from the newest on', async () => {
+  const log = newLog();
+  for (let group = 0; group < 4; group += 1) log.append(groupPositions - 5, devices);
+  log.index(100);
+  expect(log.groups).not.toContain(0);
+  log.index();
+  expect(log.groups).toEqual([0, 1, 2, 3].filter((group) => group < Math.ceil(log.end / groupPositions)));
+  log.trim(2 * groupPositions + 10);
+  log.index();
+  expect(log.groups[0]).toBe(Math.floor((log.known[0]?.position ?? 0) / groupPositions));
+  log.check();
+  await log.environment.close();
+});
+
+it('an index that is large beside its log, since retention has cut most records out, is made anew', async () => {
+  const log = newLog();
+  const entries = (): number =>
+    [...log.tables.logIndex.getRange()].reduce((sum, { value }) => sum + value.length / 8, 0);
+  const [stays, goes] = devices as [DeviceKey, DeviceKey];
+  for (let count = 0; count < 20; count += 1) log.append(100_000, [stays, goes, goes, goes]);
+  log.index();
+  const before = entries();
+  log.trim(0, goes);
+  log.index();
+  expect(entries()).toBe(before);
+  log.sizes = { logBytes: 100 * 1024 ** 2, indexBytes: 90 * 1024 ** 2 };
+  log.index();
+  const remade = entries();
+  log.index();
+  expect(entries()).toBe(remade);
+  // What is not a whole group yet stays as it is.
+  expect(entries()).toBeLessThanOrEqual(before - 30);
+  log.check();
+  await log.environment.close();
+});

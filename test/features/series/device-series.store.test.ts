@@ -1,0 +1,62 @@
+/** Charts of a device on each engine: which records are read, and what a bound leaves out. */
+
+import { describe, expect, it } from 'vitest';
+import { createLog } from '../../../src/core/telemetry/log.ts';
+import { LogFollower } from '../../../src/features/records/log-follower.ts';
+import { DeviceSeries, type Series } from '../../../src/features/series/device-series.ts';
+import { engines } from '../../storage/contract/engine.ts';
+import { device, payloadOf, type Store, second, useStore } from '../../storage/contract/store.ts';
+
+const points = 100;
+const pointsMax = 10;
+
+describe.each(engines)('charts on $name', (engine) => {
+  const store = useStore(engine);
+
+  async function send(of = device, count = points): Promise<void> {
+    const record = { device: of, kind: 'datapoint' as const, schema: 'reading' };
+    for (let n = 0; n < count; n += 1) await store.shard.log.append({ ...record, payload: payloadOf({ n }) });
+  }
+
+  function read({ shard }: Store, bytesMax?: number): Promise<Series> {
+    const follower = new LogFollower([shard], createLog('silent'));
+    const series = new DeviceSeries({
+      follower,
+      shards: { of: () => shard },
+      ...(bytesMax !== undefined && { bytesMax }),
+    });
+    const toMs = Date.now() + 1_000;
+    return series.read({
+      device,
+      schema: 'reading',
+      fields: undefined,
+      fromMs: toMs - 60_000,
+      toMs,
+      pointsMax,
+    });
+  }
+
+  const countOf = ({ fields }: Series): number =>
+    fields.flatMap(({ count }) => count).reduce((sum, count) => sum + count, 0);
+
+  it('all points of a device are in its chart, whatever others send', async () => {
+    await Promise.all([send(), send(second, 3 * points)]);
+    const series = await read(store);
+    expect(countOf(series)).toBe(points);
+    expect(series).toMatchObject({ isPartial: false, completeFromMs: series.fromMs });
+  });
+
+  it("what a bound of the device's own bytes leaves out is the oldest, and the chart says from when on it is whole", async () => {
+    // Pages are of 500 records: the bound is looked at between them.
+    await Promise.all([send(device, 600), send(second)]);
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    const lastMs = Date.now();
+    await send(device, 500);
+    const series = await read(store, 1_000);
+    expect(series.isPartial).toBe(true);
+    expect(countOf(series)).toBeGreaterThanOrEqual(500);
+    expect(countOf(series)).toBeLessThan(1_100);
+    expect(series.completeFromMs).toBeGreaterThan(series.fromMs);
+    expect(series.completeFromMs).toBeLessThanOrEqual(lastMs + 2_000);
+  });
+});
