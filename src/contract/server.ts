@@ -126,6 +126,25 @@ export const backupRoutes = declareRoutes({
   },
 });
 
+/** `/device-endpoint`: what a device needs to find this server and to trust it. */
+export const deviceEndpointRoutes = declareRoutes({
+  'GET /device-endpoint': {
+    scope: 'any',
+    summary: 'Say where devices find this server',
+    description:
+      '`publicUrl` of the configuration; without it, what the device API listens on, by a name of its certificate: that of this request, if it is one.',
+    answers: {
+      200: Type.Object({
+        url: Type.String({ description: 'Before the `/v1/…` of the device API.' }),
+        ca_file: nullable('string', {
+          description:
+            "File on the server's machine with the certificate that a device has to be given to trust; null where it comes from an authority that everybody trusts, or is not of that URL.",
+        }),
+      }),
+    },
+  },
+});
+
 /** `/top`, for `fleetpost top`. */
 export const topRoutes = declareRoutes({
   'GET /top': {

@@ -1,4 +1,4 @@
-import { address, boolean, type ConfigOf, integer, text } from '../core/config/config-key.ts';
+import { address, boolean, type ConfigOf, integer, port, text } from '../core/config/config-key.ts';
 import type { DeclarationConfig } from '../declarations/config.ts';
 import type { DomainConfig } from '../domain/config.ts';
 import type { StorageConfig } from '../storage/config.ts';
@@ -6,6 +6,15 @@ import type { StorageConfig } from '../storage/config.ts';
 /** Limits of the device API: for one client, device, address or fleet, and for all together. */
 export const deviceApiKeys = {
   listen: address('127.0.0.1:8443', 'Address of the device API, HTTPS only. Port 0 takes any free port.'),
+  publicUrl: text(
+    '',
+    'URL by which devices reach the device API where that is not `listen`: behind a balancer, a tunnel or another port. First steps and programs of the console have it. Empty: made from `listen` and the certificate.',
+    {
+      pattern: `^$|^https://(?:\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9._-]+)(?::${port})?$`,
+      patternText: 'an https:// URL of a host and perhaps a port, without a path',
+      isReloadable: true,
+    },
+  ),
   hostSuffix: text(
     '',
     'Host suffix. With device.example.com, the host FLEET.device.example.com names the fleet (D5). Empty: not checked.',

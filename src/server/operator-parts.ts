@@ -9,6 +9,7 @@ import type { LogFollower } from '../features/records/log-follower.ts';
 import { Records } from '../features/records/records.ts';
 import { DeviceSeries } from '../features/series/device-series.ts';
 import type { WorkerPool } from '../threads/worker-pool.ts';
+import { deviceEndpointOf } from './certificates/device-endpoint.ts';
 import type { RemoteServices } from './control-plane/remote-services.ts';
 import type { DeviceSide, DevicesStart } from './start-devices.ts';
 
@@ -28,8 +29,8 @@ export type OperatorParts = ReturnType<typeof operatorParts>;
 
 /** Brings together what routes and metrics are made of. */
 export function operatorParts(
-  { config, configuration, adminListener, log, readiness }: DevicesStart,
-  { controlPlane, backups, fleets, cluster, certificates, acme, traces }: DeviceSide,
+  { config, configuration, adminListener, folder, log, readiness }: DevicesStart,
+  { port, controlPlane, backups, fleets, cluster, certificates, acme, traces }: DeviceSide,
   { services, follower, bootstrap, consoleCodes }: OperatorsOwn,
 ) {
   const { registry, tokens, claimTokens, hold, audit, actions, forwarders } = controlPlane;
@@ -51,6 +52,7 @@ export function operatorParts(
     consoleCodes,
     config,
     configuration,
+    deviceEndpoint: (host: string) => deviceEndpointOf({ config, tlsFolder: folder.tlsFolder, port }, host),
     allowedHosts: () => adminListener.allowedHosts,
     tokens,
     audit,

@@ -18,6 +18,7 @@ import { schemaCheckHandlers } from '../admin-api/routes/schema-check.ts';
 import { schemaHandlers } from '../admin-api/routes/schemas.ts';
 import { tokenHandlers } from '../admin-api/routes/tokens.ts';
 import { serverHandlers } from '../admin-api/server/about-server.ts';
+import { deviceEndpointHandlers } from '../admin-api/server/device-endpoint.ts';
 import type { RouteGroups } from '../admin-api/server/server.ts';
 import { topHandlers } from '../admin-api/server/top.ts';
 import { auditRoutes } from '../contract/access/audit.ts';
@@ -40,7 +41,13 @@ import { refusalRoutes } from '../contract/monitoring/refusal.ts';
 import { seriesRoutes } from '../contract/monitoring/series.ts';
 import { recordRoutes } from '../contract/record.ts';
 import { schemaCheckRoutes, schemaRoutes } from '../contract/schema.ts';
-import { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../contract/server.ts';
+import {
+  backupRoutes,
+  deviceEndpointRoutes,
+  holdRoutes,
+  serverRoutes,
+  topRoutes,
+} from '../contract/server.ts';
 import { attentionToActions } from '../features/actions/attention.ts';
 import { addActionMetrics } from '../features/actions/metrics.ts';
 import { actionBodyLimits, actionHandlers } from '../features/actions/routes.ts';
@@ -90,6 +97,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app) => addRoutes(app, backupRoutes, backupHandlers(parts)),
       (app) => addRoutes(app, topRoutes, topHandlers(parts)),
       (app) => addRoutes(app, serverRoutes, serverHandlers(parts)),
+      (app) => addRoutes(app, deviceEndpointRoutes, deviceEndpointHandlers(parts)),
       (app) => addRoutes(app, holdRoutes, holdHandlers(parts)),
       (app, { open }) => addRoutes(app, tokenRoutes, tokenHandlers(parts, open)),
       (app) => config.console && addRoutes(app, consoleCodeRoutes, consoleCodeHandlers(parts)),

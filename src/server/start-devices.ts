@@ -44,6 +44,8 @@ interface OpenedState {
 /** The parts of a server that serve devices. */
 export interface DeviceSide {
   url: string;
+  /** The one that devices are served on. */
+  port: number;
   certFile: string;
   controlPlane: ControlPlane;
   backups: OpenedState['backups'];
@@ -100,8 +102,20 @@ export async function startDeviceSide(start: DevicesStart): Promise<DeviceSide> 
   // It samples the shards from the end of the start on.
   lifecycle.start('readiness', () => readiness.close());
   const host = hostToName(parseHostPort(config.listen).host, tls.certFile);
-  const url = `https://${bracketed(host)}:${await cluster.listen()}`;
-  return { url, certFile: tls.certFile, controlPlane, backups, fleets, cluster, certificates, acme, traces };
+  const port = await cluster.listen();
+  const url = `https://${bracketed(host)}:${port}`;
+  return {
+    url,
+    port,
+    certFile: tls.certFile,
+    controlPlane,
+    backups,
+    fleets,
+    cluster,
+    certificates,
+    acme,
+    traces,
+  };
 }
 
 /** Follows the certificates that are in use, and renews that of an ACME directory. */

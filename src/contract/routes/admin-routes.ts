@@ -18,7 +18,7 @@ import type { refusalRoutes } from '../monitoring/refusal.ts';
 import type { seriesRoutes } from '../monitoring/series.ts';
 import type { recordRoutes } from '../record.ts';
 import type { schemaCheckRoutes, schemaRoutes } from '../schema.ts';
-import type { backupRoutes, holdRoutes, serverRoutes, topRoutes } from '../server.ts';
+import type { backupRoutes, deviceEndpointRoutes, holdRoutes, serverRoutes, topRoutes } from '../server.ts';
 
 /** Every route of the admin API, by method and path. */
 export type AdminRoutes = typeof actionDeadLetterRoutes &
@@ -34,6 +34,7 @@ export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof consoleSessionRoutes &
   typeof consumerRoutes &
   typeof deviceRoutes &
+  typeof deviceEndpointRoutes &
   typeof deviceExportRoutes &
   typeof deviceImportRoutes &
   typeof diagnosisRoutes &

@@ -36,8 +36,8 @@ interface IntegerOptions extends Partial<Reloadable> {
   maximum: number;
 }
 
-/** 0 to 65535. */
-const port = '(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
+/** Pattern of 0 to 65535. */
+export const port = '(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
 /** `host:port`, with brackets around an IPv6 host. */
 const hostPort = `^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]/\\s]+):${port}$`;
 

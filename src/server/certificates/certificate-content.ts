@@ -1,5 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { dirname, join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { certificateHosts, type TlsFiles } from '../../core/config/tls.ts';
 import { OperatorError } from '../../core/errors.ts';
 
@@ -8,6 +11,28 @@ export function hostToName(listenHost: string, certFile: string): string {
   if (listenHost !== '0.0.0.0' && listenHost !== '::') return listenHost;
   const hosts = certificateHosts(new X509Certificate(readFileSync(certFile)));
   return hosts.find((host) => !host.startsWith('*')) ?? listenHost;
+}
+
+/** True if a client that connects to this host accepts the certificate. */
+export function isNamed(certFile: string, host: string): boolean {
+  const certificate = new X509Certificate(readFileSync(certFile));
+  const plain = host.replace(/^\[|\]$/g, '');
+  return (isIP(plain) === 0 ? certificate.checkHost(plain) : certificate.checkIP(plain)) !== undefined;
+}
+
+let publicAuthorities: ReadonlySet<string> | undefined;
+
+/** Returns the file that clients have to trust; undefined if the chain ends at an authority that they know. */
+export function authorityFileOf(certFile: string): string | undefined {
+  publicAuthorities ??= new Set(rootCertificates.map((pem) => new X509Certificate(pem).subject));
+  const chain = readFileSync(certFile, 'utf8').match(
+    /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
+  );
+  const last = chain?.at(-1);
+  if (last !== undefined && publicAuthorities.has(new X509Certificate(last).issuer)) return undefined;
+  // Where "fleetpost certificate create" puts its own.
+  const authorityFile = join(dirname(certFile), 'ca.pem');
+  return existsSync(authorityFile) ? authorityFile : certFile;
 }
 
 /** Returns when a certificate expires. */

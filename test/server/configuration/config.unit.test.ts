@@ -58,6 +58,13 @@ it.each([
   ['{"acmeListen":"0.0.0.0:99999"}', {}, /acmeListen must be HOST:PORT, with a port from 0 to 65535, not/],
   ['{"probe":"127.0.0.1:65536"}', {}, /probe must be HOST:PORT/],
   ['{"acmeContact":"mailto:mailto:you@example.com"}', {}, /acmeContact must be an e-mail address/],
+  [
+    '{"publicUrl":"http://a.example"}',
+    {},
+    /publicUrl must be an https:\/\/ URL of a host and perhaps a port, wi/,
+  ],
+  ['{"publicUrl":"https://a.example/devices"}', {}, /publicUrl must be .*, without a path, not "https/],
+  ['{"publicUrl":"https://a.example:99999"}', {}, /publicUrl must be an https/],
   ['{"logLevel":"loud"}', {}, /logLevel must be one of/],
   ['[]', {}, /one JSON object/],
   ['{', {}, /cannot be read/],
