@@ -12,6 +12,7 @@ import { DeviceScreen } from './screens/device/device.tsx';
 import { DevicesScreen } from './screens/devices/devices.tsx';
 import { NowScreen } from './screens/now/now.tsx';
 import { sendTo } from './screens/send/send-to.ts';
+import { changedFleets } from './server/changed-fleets.ts';
 import { unreachableSince } from './server/client.ts';
 import { useDocument } from './server/resource.ts';
 import { access } from './server/session-state.ts';
@@ -26,6 +27,7 @@ const SendDrawer = lazyScreen(async () => (await import('./screens/send/send.tsx
 const furtherScreens = () => import('./screens/operator-screens.tsx');
 const OperatorScreens = lazyScreen(async () => (await furtherScreens()).OperatorScreens);
 const Palette = lazyScreen(async () => (await furtherScreens()).Palette);
+const NoFleet = lazyScreen(async () => (await import('./screens/set-up.tsx')).NoFleet);
 // Loaded lazily, because the editor comes with it: the entry is what everybody loads.
 const DeveloperScreens = lazyScreen(
   async () => (await import('./screens/developer-screens.tsx')).DeveloperScreens,
@@ -82,6 +84,10 @@ function Session() {
   const parts = path.value;
   const [fleetId] = parts;
   usePaletteKey();
+  const changes = changedFleets.value;
+  useEffect(() => {
+    if (changes > 0) fleets.refresh();
+  }, [changes]);
   const ids = fleets.value?.items.map(({ fleet_id }) => fleet_id);
   const isListed = fleetId !== undefined && ids?.includes(fleetId);
   const [wanted] = useState(takeWanted);
@@ -95,15 +101,7 @@ function Session() {
   if (fleetId === undefined) {
     return (
       <main class="welcome">
-        <Loaded resource={fleets}>
-          {({ items }) =>
-            items.length === 0 && (
-              <Banner>
-                There is no fleet yet. Make one: <code>fleetpost fleet create --name Garden</code>
-              </Banner>
-            )
-          }
-        </Loaded>
+        <Loaded resource={fleets}>{({ items }) => items.length === 0 && <NoFleet />}</Loaded>
       </main>
     );
   }

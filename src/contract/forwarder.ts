@@ -116,6 +116,7 @@ export const forwarderDocument = Type.Object({
   created_at: time,
   state: Type.Enum(['running', 'backing_off', 'dead_letters_full', 'held', 'paused']),
   behind: Type.Integer({ description: 'Positions of the logs, of all fleets, not forwarded yet.' }),
+  seconds_behind: Type.Number({ description: 'Age of the oldest record among them.' }),
   lost: Type.Integer({ description: 'Positions trimmed by retention before the forwarder read them.' }),
   dead_letters: Type.Integer(),
   delivered: Type.Integer({ description: 'Records delivered since the server started.' }),

@@ -306,7 +306,7 @@ it('with a clock that is off by an hour, what is made ends by the clock of the s
   await page.getByLabel('Expires').selectOption('in a day');
   await button(page, 'Make the token').click();
   await page.getByText('shown this one time').waitFor();
-  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'I have stored it' }).click();
   const row = page.getByRole('row', { name: /for a day/ });
   await row.getByText('in 24 h').waitFor();
   const { body } = await server.admin<{ items: { name: string; expires_at: string }[] }>(

@@ -37,6 +37,7 @@ it('a device is found by its id, and its state is a sentence', async () => {
   await page.keyboard.press('Enter');
   await page.getByText(/its datapoints do not match schema flow/).waitFor();
   // The twelve lines of the quickstart, with its own ids.
+  await page.getByText('Twelve lines of Python or JavaScript').click();
   await page.getByText(`"${fleet.fleetId}", "${pump.deviceId}"`).waitFor();
   await page.getByRole('button', { name: 'JavaScript' }).click();
   await page.getByText(`fleet: '${fleet.fleetId}'`).waitFor();

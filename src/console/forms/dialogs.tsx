@@ -8,8 +8,11 @@ export interface DialogProps {
   children: ComponentChildren;
 }
 
-/** Opens a dialog when it is drawn: the browser keeps the keys within it and gives the focus back. */
-function useModal(onClose: () => void) {
+/**
+ * Opens a dialog when it is drawn: the browser keeps the keys within it and gives the focus back. `mayClose` is asked
+ * before Esc closes it.
+ */
+function useModal(onClose: () => void, mayClose = () => true) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     dialog.current?.showModal();
@@ -20,7 +23,21 @@ function useModal(onClose: () => void) {
   const closed = (event: Event): void => {
     if (event.target === dialog.current) onClose();
   };
-  return { attributes: { ref: dialog, onClose: closed }, close: () => dialog.current?.close() };
+  const isOwn = ({ target }: Event): boolean => (target as Element).closest('dialog') === dialog.current;
+  const hold = (event: Event): void => {
+    if (isOwn(event) && !mayClose()) event.preventDefault();
+  };
+  const attributes = {
+    ref: dialog,
+    onClose: closed,
+    onCancel: hold,
+    // A second Esc closes a dialog whatever its first one was answered, unless the key itself is taken.
+    onKeyDown: (event: KeyboardEvent) => event.key === 'Escape' && hold(event),
+  };
+  const close = (): void => {
+    if (mayClose()) dialog.current?.close();
+  };
+  return { attributes, close };
 }
 
 export interface DrawerProps extends DialogProps {
@@ -28,11 +45,13 @@ export interface DrawerProps extends DialogProps {
   foot?: ComponentChildren;
   /** Set for what needs the width of a page, such as the lines of a source. */
   isWide?: boolean;
+  /** Asked before Esc or the cross closes it: false keeps it open. */
+  mayClose?: (() => boolean) | undefined;
 }
 
 /** A sheet at the side of the screen, whose content stays in view beside it. */
-export function Drawer({ title, onClose, children, foot, isWide = false }: DrawerProps) {
-  const { attributes, close } = useModal(onClose);
+export function Drawer({ title, onClose, children, foot, isWide = false, mayClose }: DrawerProps) {
+  const { attributes, close } = useModal(onClose, mayClose);
   return (
     <dialog class={isWide ? 'drawer is-wide' : 'drawer'} aria-label={title} {...attributes}>
       <div class="drawer-head">

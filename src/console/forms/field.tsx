@@ -6,6 +6,8 @@ export interface FieldProps {
   /** Name of its text in a form that is sent. */
   name?: string;
   hint?: ComponentChildren;
+  /** Why its text is not taken; in place of the hint. */
+  wrong?: string | undefined;
   class?: string;
   type?: 'text' | 'number' | 'datetime-local' | 'password';
   autocomplete?: 'current-password';
@@ -26,23 +28,25 @@ export interface FieldProps {
 
 /** A line of a form: its name, the field, and what to write in it. */
 export function Field(props: FieldProps) {
-  const { label, hint, class: more = '', isDisabled = false, onText, ...input } = props;
+  const { label, wrong, hint, class: more = '', isDisabled = false, onText, ...input } = props;
   const id = useId();
+  const said = wrong ?? hint;
   return (
     <div class="field">
       <label for={id}>{label}</label>
       <input
         id={id}
         class={`input ${more}`}
-        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        aria-describedby={said === undefined ? undefined : `${id}-hint`}
+        aria-invalid={wrong !== undefined}
         autocomplete="off"
         disabled={isDisabled}
         onInput={({ currentTarget }) => onText?.(currentTarget.value)}
         {...(input as InputHTMLAttributes<HTMLInputElement>)}
       />
-      {hint !== undefined && (
-        <span id={`${id}-hint`} class="hint">
-          {hint}
+      {said !== undefined && (
+        <span id={`${id}-hint`} class={wrong === undefined ? 'hint' : 'wrong'}>
+          {said}
         </span>
       )}
     </div>
@@ -85,10 +89,4 @@ export function formTexts(event: SubmitEvent): (name: string) => string {
   event.preventDefault();
   const form = new FormData(event.currentTarget as HTMLFormElement);
   return (name) => String(form.get(name) ?? '').trim();
-}
-
-/** The words of a field that are parted by commas; undefined: there is none. */
-export function wordsIn(text: string): string[] | undefined {
-  const words = text.split(/\s*,\s*/).filter(Boolean);
-  return words.length === 0 ? undefined : words;
 }

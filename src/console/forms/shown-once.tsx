@@ -1,5 +1,5 @@
 import { Banner } from '../parts/banner.tsx';
-import { CopyButton } from '../parts/copy-button.tsx';
+import { Paste } from './paste.tsx';
 
 export interface ShownOnceProps {
   /** `token`. */
@@ -16,10 +16,7 @@ export function ShownOnce({ what, text, copied = what }: ShownOnceProps) {
       <Banner kind="warn">
         This {what} is shown this one time: the server keeps only its digest. Store it now.
       </Banner>
-      <div class="paste">
-        <pre>{text}</pre>
-        <CopyButton text={text} label={`Copy the ${copied}`} hasLines={copied !== what} />
-      </div>
+      <Paste text={text} label={`Copy the ${copied}`} hasLines={copied !== what} />
     </div>
   );
 }

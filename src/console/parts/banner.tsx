@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { CallError } from '../server/client.ts';
+import type { CallError } from '../server/call-error.ts';
 import type { Resource } from '../server/resource.ts';
 import { Act } from './act.tsx';
 import { Icon } from './icon.tsx';

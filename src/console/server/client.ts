@@ -2,6 +2,7 @@ import { signal } from '@preact/signals';
 import { pageKeyHeader } from '../../contract/access/page-key.ts';
 import type { ErrorDocument } from '../../contract/document.ts';
 import type { AnswerAt, BodyAt, MethodOf, Path, QueryAt, Template } from '../../contract/routes/path.ts';
+import { CallError } from './call-error.ts';
 import { adjustClock } from './clock.ts';
 import { parseExactly } from './exact-json.ts';
 import { access, endSession, nextSession, pageKey } from './session-state.ts';
@@ -11,20 +12,6 @@ const api = '/admin/v1';
 
 /** When the server stopped answering; undefined while it does. */
 export const unreachableSince = signal<number | undefined>(undefined);
-
-/** A request that did not succeed. `status` is 0 if there was no answer. */
-export class CallError extends Error {
-  readonly status: number;
-  readonly code: string;
-  readonly errors: readonly { path: string; msg: string }[];
-
-  constructor(status: number, { error, msg, errors = [] }: ErrorDocument) {
-    super(msg);
-    this.status = status;
-    this.code = error;
-    this.errors = errors;
-  }
-}
 
 export type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
 

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { CallError, Query } from './client.ts';
+import type { CallError } from './call-error.ts';
+import type { Query } from './client.ts';
 import { readRecords, type StreamedRecord } from './record-stream.ts';
 
 /** Rows that are kept, and characters of all of them: what a tab holds after an hour is what it holds after a minute. */

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AnswerAt, MethodOf, Path, QueryAt, Template } from '../../contract/routes/path.ts';
-import { apiUrl, CallError, call } from './client.ts';
+import { CallError } from './call-error.ts';
+import { apiUrl, call } from './client.ts';
 
 /** A document of the server as a screen has it. */
 export interface Resource<T> {

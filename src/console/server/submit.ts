@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { CallError } from './client.ts';
+import { CallError } from './call-error.ts';
 
 /** Runs what changes something, one at a time, and keeps why it failed until it is tried again. */
 export function useSubmit() {

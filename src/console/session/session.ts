@@ -3,7 +3,8 @@ import type { SelfDocument } from '../../contract/access/token.ts';
 import { pathTo } from '../../contract/routes/path.ts';
 import type { Scope } from '../../core/scope.ts';
 import { go, href } from '../page/router.ts';
-import { CallError, call } from '../server/client.ts';
+import { CallError } from '../server/call-error.ts';
+import { call } from '../server/client.ts';
 import {
   access,
   endedBecause,

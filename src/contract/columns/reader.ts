@@ -16,8 +16,8 @@ export const consumerColumns = [
     isLesser: true,
   },
   { name: 'enabled', label: 'State', kind: 'word' },
-  { name: 'behind', label: 'Behind', kind: 'count', isLesser: true },
-  { name: 'seconds_behind', label: 'Oldest', kind: 'count' },
+  { name: 'behind', label: 'Behind' },
+  { name: 'seconds_behind' },
   { name: 'lost', label: 'Lost', kind: 'count' },
   {
     name: 'batches',
@@ -36,8 +36,7 @@ type ConsumerShard = ConsumerDocument['shards'][number];
 export const consumerShardColumns = [
   { name: 'shard', label: 'Shard', kind: 'count' },
   { name: 'position', label: 'Position', kind: 'count', isLesser: true },
-  { name: 'behind', label: 'Behind', kind: 'count' },
-  { name: 'seconds_behind', label: 'Oldest', kind: 'count', isPageOnly: true },
+  { name: 'behind', label: 'Behind' },
   { name: 'lost', label: 'Lost', kind: 'count' },
   {
     name: 'batch',
@@ -59,7 +58,8 @@ export const forwarderColumns = [
   { name: 'type' },
   { name: 'to', label: 'To', value: destinationAddresses, isLesser: true },
   { name: 'state', label: 'State', kind: 'word' },
-  { name: 'behind', label: 'Behind', kind: 'count' },
+  { name: 'behind', label: 'Behind' },
+  { name: 'seconds_behind' },
   { name: 'lost', label: 'Lost', kind: 'count', isPageOnly: true, isLesser: true },
   { name: 'dead_letters', label: 'Dead letters', kind: 'count' },
   { name: 'delivered' },

@@ -186,16 +186,6 @@ export class Consumer {
     return records;
   }
 
-  /** Positions of all logs not done yet, and positions trimmed before they were read. */
-  lag(ends: readonly number[]): { behind: number; lost: number } {
-    const sum = { behind: 0, lost: 0 };
-    for (const { shard, position, lost } of this.#cursors) {
-      sum.behind += Math.max(0, (ends[shard] ?? 0) - position);
-      sum.lost += lost;
-    }
-    return sum;
-  }
-
   /** `logEnds` may be a moment old; passing them saves reading them for each of many consumers. */
   async status(logEnds?: readonly number[]): Promise<ShardCursorStatus[]> {
     const { follower } = this.#options;

@@ -15,6 +15,8 @@ export interface ForwarderStatus {
   state: ForwarderState;
   /** Positions of the logs, of all fleets, not forwarded yet. */
   behind: number;
+  /** Age of the oldest record among them. */
+  secondsBehind: number;
   /** Positions trimmed from the logs before they were read. */
   lost: number;
   deadLetters: number;

@@ -55,14 +55,15 @@ export class LocalForwarderWork implements ForwarderWork {
 
   async list(fleetId: string): Promise<ForwarderStatus[]> {
     const logEnds = await this.#options.subscriptions.logEnds();
-    return this.#options.forwarders.list(fleetId).map((one) => this.#statusAt(one, logEnds));
+    const forwarders = this.#options.forwarders.list(fleetId);
+    return Promise.all(forwarders.map((one) => this.#statusAt(one, logEnds)));
   }
 
   async *all(): AsyncGenerator<ForwarderStatus> {
     const logEnds = await this.#options.subscriptions.logEnds();
     for (const forwarder of this.#options.forwarders.all()) {
       await this.#budget.take();
-      yield this.#statusAt(forwarder, logEnds);
+      yield await this.#statusAt(forwarder, logEnds);
     }
   }
 
@@ -81,10 +82,14 @@ export class LocalForwarderWork implements ForwarderWork {
     return this.#options.forwarding.test(this.#options.forwarders.get(fleetId, name));
   }
 
-  #statusAt(forwarder: Forwarder, logEnds: readonly number[]): ForwarderStatus {
+  async #statusAt(forwarder: Forwarder, logEnds: readonly number[]): Promise<ForwarderStatus> {
     const { forwarding, subscriptions, letters, hold } = this.#options;
     const stats = forwarding.stats(forwarder);
-    const { behind, lost } = subscriptions.open(forwarder)?.lag(logEnds) ?? { behind: 0, lost: 0 };
+    const lag = (await subscriptions.open(forwarder)?.lag(logEnds)) ?? {
+      behind: 0,
+      secondsBehind: 0,
+      lost: 0,
+    };
     return {
       forwarder,
       state: !forwarder.enabled
@@ -96,8 +101,7 @@ export class LocalForwarderWork implements ForwarderWork {
             : stats.backingOff > 0
               ? 'backing_off'
               : 'running',
-      behind,
-      lost,
+      ...lag,
       deadLetters: letters.count(forwarderKey(forwarder.id)),
       counts: stats.counts,
       lastDeliveredAtMs: stats.lastDeliveredAtMs,

@@ -95,6 +95,7 @@ function describeForwarder(status: ForwarderStatus): ForwarderDocument {
     created_at: timeTextOf(forwarder.createdAtMs),
     state: status.state,
     behind: status.behind,
+    seconds_behind: status.secondsBehind,
     lost: status.lost,
     dead_letters: status.deadLetters,
     delivered: counts.delivered,

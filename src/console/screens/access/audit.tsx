@@ -11,6 +11,7 @@ import { call } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
 import { AuditTable } from './audit-table.tsx';
+import { ExportAudit } from './export-audit.tsx';
 
 const path = pathTo('/audit', {});
 const pageEntries = 100;
@@ -50,9 +51,12 @@ export function AuditScreen({ fleetId, tabs }: { fleetId: string; tabs: Componen
       read={list}
       beside={tabs}
       tools={
-        <Act onClick={list.refresh} title="Read again (r)">
-          Refresh
-        </Act>
+        <>
+          <ExportAudit query={query} flags={flags} />
+          <Act onClick={list.refresh} title="Read again (r)">
+            Refresh
+          </Act>
+        </>
       }
       commands={[{ command: ['audit', 'list', ...flags], request: { path, query: { ...query, after } } }]}
     >

@@ -1,8 +1,9 @@
 import { pathTo } from '../../../contract/routes/path.ts';
 import { ExpiryField, expiryTime } from '../../forms/expiry.tsx';
-import { Field, wordsIn } from '../../forms/field.tsx';
+import { Field } from '../../forms/field.tsx';
 import { MakeDrawer } from '../../forms/make-drawer.tsx';
 import { ShownOnce } from '../../forms/shown-once.tsx';
+import { wordsIn } from '../../forms/words.ts';
 import { Banner } from '../../parts/banner.tsx';
 import { call } from '../../server/client.ts';
 
@@ -19,6 +20,7 @@ export function NewClaimToken({ fleetId, onClose, onMade }: NewClaimTokenProps) 
     <MakeDrawer
       title="New claim token"
       verb="Make the claim token"
+      secret="claim token"
       onClose={onClose}
       make={async (text) => {
         const body = {

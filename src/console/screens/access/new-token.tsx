@@ -55,6 +55,7 @@ export function NewToken({ fleetId, onClose, onMade }: NewTokenProps) {
       title="New token"
       verb="Make the token"
       isIncomplete={scopes.length === 0}
+      secret="token"
       onClose={onClose}
       make={async (text) => {
         const body = {

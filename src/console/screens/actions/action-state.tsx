@@ -21,7 +21,8 @@ const valueCharactersMax = 65_536;
 
 type Asked =
   | { verb: 'set'; entry: { key: string; value: string } | undefined }
-  | { verb: 'delete'; key: string };
+  | { verb: 'delete'; key: string }
+  | { verb: 'clear' };
 
 /** Lists the state that an action keeps between its runs. */
 export function ActionState({ fleetId, name }: { fleetId: string; name: string }) {
@@ -33,9 +34,17 @@ export function ActionState({ fleetId, name }: { fleetId: string; name: string }
   const close = (): void => setAsked(undefined);
   return (
     <div class="stack">
-      <div>
+      <div class="inline">
         <Act scope="admin" onClick={() => setAsked({ verb: 'set', entry: undefined })}>
           Set a key
+        </Act>
+        <Act
+          scope="admin"
+          kind="bad"
+          onClick={() => setAsked({ verb: 'clear' })}
+          unless={state.value?.items.length === 0 && after === '' ? 'The state is empty.' : undefined}
+        >
+          Clear the whole state
         </Act>
       </div>
       <Loaded resource={state}>
@@ -64,6 +73,17 @@ export function ActionState({ fleetId, name }: { fleetId: string; name: string }
             <Untrusted text={asked.key} />
           </code>{' '}
           goes with its value. Runs under way that have read it start over.
+        </Confirm>
+      )}
+      {asked?.verb === 'clear' && (
+        <Confirm
+          title="Clear the whole state"
+          work={() => call('DELETE', path)}
+          onClose={close}
+          onDone={state.refresh}
+        >
+          All keys of <strong>{name}</strong> go with their values. Runs under way that have read one start
+          over.
         </Confirm>
       )}
     </div>

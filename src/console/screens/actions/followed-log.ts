@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { LogLineDocument } from '../../../contract/action-run.ts';
 import type { Path, QueryAt } from '../../../contract/routes/path.ts';
-import { CallError, call } from '../../server/client.ts';
+import { CallError } from '../../server/call-error.ts';
+import { call } from '../../server/client.ts';
 
 /** Lines that are kept on the screen. */
 const keptLinesMax = 2_000;

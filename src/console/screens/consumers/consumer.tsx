@@ -1,21 +1,28 @@
+import { useState } from 'preact/hooks';
 import { consumerShardColumns } from '../../../contract/columns/reader.ts';
 import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Screen, Section } from '../../frame/frame.tsx';
+import { Menu } from '../../frame/menu.tsx';
 import { ListTable } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Fact } from '../../parts/facts.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { useDocument } from '../../server/resource.ts';
-import { Behind, LostPositions, PauseReader, ReaderState } from './reader.tsx';
+import { ConsumerForm } from './consumer-form.tsx';
+import { DeleteReader } from './delete-reader.tsx';
+import { Behind, LostRecords, PauseReader, ReaderState } from './reader.tsx';
 
 /** One consumer: its place in the log of each shard, and who has a batch of it. */
 export function ConsumerScreen({ fleetId, name }: { fleetId: string; name: string }) {
   const path = pathTo('/fleets/{fleet_id}/consumers/{name}', { fleet_id: fleetId, name });
   const consumer = useDocument(path, 3);
+  const [asked, setAsked] = useState<Asked | undefined>();
+  const close = (): void => setAsked(undefined);
   useKeys({ r: consumer.refresh });
   return (
     <Screen
@@ -32,11 +39,24 @@ export function ConsumerScreen({ fleetId, name }: { fleetId: string; name: strin
           <a class="button is-plain" href={href([fleetId, 'consumers'])}>
             All consumers
           </a>
-          {consumer.value && <PauseReader path={path} reader={consumer.value} onDone={consumer.refresh} />}
+          {consumer.value && (
+            <>
+              <ConsumerMenu onAsk={setAsked} />
+              <PauseReader path={path} reader={consumer.value} onDone={consumer.refresh} />
+            </>
+          )}
         </>
       }
       commands={[{ command: ['consumer', 'show', name, '--fleet', fleetId], request: { path } }]}
     >
+      {asked === 'change' && consumer.value && (
+        <ConsumerForm fleetId={fleetId} known={consumer.value} onDone={consumer.refresh} onClose={close} />
+      )}
+      {asked === 'deletion' && (
+        <DeleteReader fleetId={fleetId} what="consumer" path={path} onClose={close}>
+          <strong>{name}</strong> goes for good, with its place in the log.
+        </DeleteReader>
+      )}
       <Loaded resource={consumer}>
         {(document) => (
           <div class="columns">
@@ -64,6 +84,21 @@ export function ConsumerScreen({ fleetId, name }: { fleetId: string; name: strin
   );
 }
 
+type Asked = 'change' | 'deletion';
+
+function ConsumerMenu({ onAsk }: { onAsk: (asked: Asked) => void }) {
+  return (
+    <Menu label="More to do with the consumer">
+      <Act scope="admin" onClick={() => onAsk('change')}>
+        Change
+      </Act>
+      <Act scope="admin" kind="bad" onClick={() => onAsk('deletion')}>
+        Delete
+      </Act>
+    </Menu>
+  );
+}
+
 function Cursors({ consumer: { shards } }: { consumer: ConsumerDocument }) {
   return (
     <Section title="Shards">
@@ -72,9 +107,8 @@ function Cursors({ consumer: { shards } }: { consumer: ConsumerDocument }) {
         items={shards}
         keyOf={({ shard }) => shard}
         cells={{
-          behind: ({ behind }) => <Behind positions={behind} />,
-          seconds_behind: ({ seconds_behind }) => <Behind seconds={seconds_behind} />,
-          lost: ({ lost }) => <LostPositions positions={lost} />,
+          behind: (lag) => <Behind lag={lag} />,
+          lost: ({ lost }) => <LostRecords count={lost} />,
           batch: ({ batch }) =>
             batch && (
               <span class="soft">

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { consumerColumns, forwarderColumns } from '../../../contract/columns/reader.ts';
 import type { ConsumerDocument } from '../../../contract/consumer.ts';
 import { anyDestination, destinationText } from '../../../contract/destination-text.ts';
@@ -7,12 +8,14 @@ import { Screen, Section } from '../../frame/frame.tsx';
 import { ListTable } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
+import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
-import { CopyButton } from '../../parts/copy-button.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { useDocument } from '../../server/resource.ts';
-import { Behind, LostPositions, PauseReader, ReaderState } from './reader.tsx';
+import { ConsumerForm } from './consumer-form.tsx';
+import { ForwarderForm } from './forwarder-form.tsx';
+import { Behind, LostRecords, PauseReader, ReaderState } from './reader.tsx';
 
 const everySeconds = 3;
 
@@ -22,6 +25,7 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
   const forwarders = useDocument(forwardersPath, everySeconds);
   const consumersPath = pathTo('/fleets/{fleet_id}/consumers', { fleet_id: fleetId });
   const consumers = useDocument(consumersPath, everySeconds);
+  const [making, setMaking] = useState<'forwarder' | 'consumer' | undefined>();
   useKeys({ r: forwarders.refresh });
   return (
     <Screen
@@ -32,14 +36,19 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
         { command: ['consumer', 'list', '--fleet', fleetId], request: { path: consumersPath } },
       ]}
     >
-      <Section title="Forwarders" note={<span class="read">push records to {anyDestination}</span>}>
+      <Section
+        title="Forwarders"
+        note={<span class="read">push records to {anyDestination}</span>}
+        tools={
+          <Act scope="admin" onClick={() => setMaking('forwarder')}>
+            New forwarder
+          </Act>
+        }
+      >
         <Loaded resource={forwarders}>
           {({ items }) =>
             items.length === 0 ? (
-              <NoReader
-                command={`fleetpost forwarder put NAME --fleet ${fleetId} --webhook URL`}
-                what="forwarder"
-              />
+              <p class="empty">No forwarder yet. One pushes each record to {anyDestination} as it comes.</p>
             ) : (
               <ForwarderTable fleetId={fleetId} items={items} onChanged={forwarders.refresh} />
             )
@@ -49,29 +58,31 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
       <Section
         title="Consumers"
         note={<span class="read">programs that fetch records, and acknowledge</span>}
+        tools={
+          <Act scope="admin" onClick={() => setMaking('consumer')}>
+            New consumer
+          </Act>
+        }
       >
         <Loaded resource={consumers}>
           {({ items }) =>
             items.length === 0 ? (
-              <NoReader command={`fleetpost consumer create NAME --fleet ${fleetId}`} what="consumer" />
+              <p class="empty">
+                No consumer yet. One keeps the place up to which a program has read the records.
+              </p>
             ) : (
               <ConsumerTable fleetId={fleetId} items={items} onChanged={consumers.refresh} />
             )
           }
         </Loaded>
       </Section>
+      {making === 'forwarder' && (
+        <ForwarderForm fleetId={fleetId} onDone={forwarders.refresh} onClose={() => setMaking(undefined)} />
+      )}
+      {making === 'consumer' && (
+        <ConsumerForm fleetId={fleetId} onDone={consumers.refresh} onClose={() => setMaking(undefined)} />
+      )}
     </Screen>
-  );
-}
-
-function NoReader({ what, command }: { what: string; command: string }) {
-  return (
-    <div class="empty">
-      <p>No {what} yet. One is made on the command line:</p>
-      <p class="inline">
-        <code>{command}</code> <CopyButton text={command} label="Copy the command" />
-      </p>
-    </div>
   );
 }
 
@@ -100,9 +111,9 @@ function ForwarderTable({ fleetId, items, onChanged }: ReadersProps<ForwarderDoc
             <Untrusted text={destinationText(forwarder)} lengthMax={120} />
           </span>
         ),
-        behind: ({ behind }) => <Behind positions={behind} />,
-        lost: ({ lost }) => <LostPositions positions={lost} />,
-        dead_letters: ({ dead_letters }) => <LostPositions positions={dead_letters} />,
+        behind: (lag) => <Behind lag={lag} />,
+        lost: ({ lost }) => <LostRecords count={lost} />,
+        dead_letters: ({ dead_letters }) => <LostRecords count={dead_letters} />,
       }}
       acts={(forwarder) => (
         <PauseReader
@@ -137,9 +148,8 @@ function ConsumerTable({ fleetId, items, onChanged }: ReadersProps<ConsumerDocum
             {name}
           </a>
         ),
-        behind: ({ behind }) => <Behind positions={behind} />,
-        seconds_behind: ({ seconds_behind }) => <Behind seconds={seconds_behind} />,
-        lost: ({ lost }) => <LostPositions positions={lost} />,
+        behind: (lag) => <Behind lag={lag} />,
+        lost: ({ lost }) => <LostRecords count={lost} />,
       }}
       acts={(consumer) => (
         <PauseReader

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks';
-import { destinationText, destinationTitle } from '../../../contract/destination-text.ts';
+import { destinationForm, destinationText, destinationTitle } from '../../../contract/destination-text.ts';
 import type { ForwarderDocument, ForwarderTrialDocument } from '../../../contract/forwarder.ts';
 import { below, type Path, pathTo } from '../../../contract/routes/path.ts';
 import { Screen, Section } from '../../frame/frame.tsx';
+import { Menu } from '../../frame/menu.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
@@ -11,10 +12,14 @@ import { Fact, Figures } from '../../parts/facts.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
+import { spanText } from '../../server/clock.ts';
 import { useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
-import { PauseReader, ReaderState } from './reader.tsx';
+import { DeleteReader } from './delete-reader.tsx';
+import { ForwarderForm } from './forwarder-form.tsx';
+import { isFarBehind, lagText, PauseReader, ReaderState } from './reader.tsx';
 import { RefusedRecords } from './refused-records.tsx';
+import { RotateSigningSecret } from './rotate-signing-secret.tsx';
 
 /** One forwarder: where it stands, why it fails, what its destination refused. */
 export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: string }) {
@@ -22,6 +27,8 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
   const forwarder = useDocument(path, 2);
   useKeys({ r: forwarder.refresh });
   const { value, refresh } = forwarder;
+  const [asked, setAsked] = useState<Asked | undefined>();
+  const close = (): void => setAsked(undefined);
   return (
     <Screen
       title={<Untrusted text={name} lengthMax={80} />}
@@ -33,11 +40,22 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
             All forwarders
           </a>
           <TestForwarder path={path} />
+          {value && <ForwarderMenu forwarder={value} onAsk={setAsked} />}
           {value && <PauseReader path={path} reader={value} onDone={refresh} />}
         </>
       }
       commands={[{ command: ['forwarder', 'show', name, '--fleet', fleetId], request: { path } }]}
     >
+      {value && asked === 'change' && (
+        <ForwarderForm fleetId={fleetId} known={value} onDone={refresh} onClose={close} />
+      )}
+      {asked === 'secret' && <RotateSigningSecret name={name} path={path} onClose={close} />}
+      {value && asked === 'deletion' && (
+        <DeleteReader fleetId={fleetId} what="forwarder" path={path} onClose={close}>
+          <strong>{name}</strong> goes for good, with its place in the log
+          {value.dead_letters > 0 && ` and its ${value.dead_letters.toLocaleString('en')} dead letters`}.
+        </DeleteReader>
+      )}
       <Loaded resource={forwarder}>
         {(document) => (
           <>
@@ -60,6 +78,30 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
         )}
       </Loaded>
     </Screen>
+  );
+}
+
+type Asked = 'change' | 'secret' | 'deletion';
+
+function ForwarderMenu(props: { forwarder: ForwarderDocument; onAsk: (asked: Asked) => void }) {
+  const { forwarder, onAsk } = props;
+  const { isSigned } = destinationForm(forwarder.type);
+  return (
+    <Menu label="More to do with the forwarder">
+      <Act scope="admin" onClick={() => onAsk('change')}>
+        Change
+      </Act>
+      <Act
+        scope="admin"
+        onClick={() => onAsk('secret')}
+        unless={isSigned ? undefined : 'What goes to it is not signed.'}
+      >
+        New signing secret
+      </Act>
+      <Act scope="admin" kind="bad" onClick={() => onAsk('deletion')}>
+        Delete
+      </Act>
+    </Menu>
   );
 }
 
@@ -111,12 +153,13 @@ function LastError({ forwarder: { last_error, state } }: { forwarder: ForwarderD
 }
 
 function ForwarderFigures({ forwarder }: { forwarder: ForwarderDocument }) {
-  const { behind, lost, dead_letters, delivered, failed } = forwarder;
+  const { seconds_behind, lost, dead_letters, delivered, failed } = forwarder;
+  const waited = seconds_behind < 1 ? '0 s' : spanText(seconds_behind * 1_000);
   const count = (one: number): string => one.toLocaleString('en');
   return (
     <Figures
       figures={[
-        ['Behind', count(behind), behind > 10_000 ? 'warn' : '', 'positions of the logs'],
+        ['Behind', waited, isFarBehind(forwarder) ? 'warn' : '', lagText(forwarder)],
         ['Lost', count(lost), lost > 0 ? 'bad' : '', 'removed by retention'],
         ['Dead letters', count(dead_letters), dead_letters > 0 ? 'bad' : '', 'refused records'],
         ['Delivered', count(delivered), '', 'since the start'],

@@ -30,17 +30,37 @@ export function ReaderState({ state }: { state: State }) {
 const manyPositions = 10_000;
 const manySeconds = 600;
 
-/** How far behind a reader is, in positions of the logs or in the age of the oldest record that waits. */
-export function Behind(lag: { positions: number } | { seconds: number }) {
-  const isMuch = 'positions' in lag ? lag.positions > manyPositions : lag.seconds > manySeconds;
-  const amount = 'positions' in lag ? lag.positions : lag.seconds;
-  const text = 'positions' in lag ? lag.positions.toLocaleString('en') : spanText(lag.seconds * 1_000);
-  return <span class={amount === 0 ? 'faint' : isMuch ? 'warn strong' : ''}>{text}</span>;
+/** How far a reader is behind: `3 h, 65,273 records`. */
+interface Lag {
+  behind: number;
+  seconds_behind: number;
 }
 
-/** Positions that retention removed before they were read. */
-export function LostPositions({ positions }: { positions: number }) {
-  return <span class={positions > 0 ? 'bad strong' : 'faint'}>{positions.toLocaleString('en')}</span>;
+/** In words, the age of the oldest record that waits first: it says more than how many there are. */
+export function lagText({ behind, seconds_behind }: Lag): string {
+  if (behind === 0) return 'nothing waits';
+  const records = `${behind.toLocaleString('en')} ${behind === 1 ? 'record' : 'records'}`;
+  return seconds_behind < 1 ? records : `${spanText(seconds_behind * 1_000)}, ${records}`;
+}
+
+/** Says that a reader which works would not be so far behind. */
+export function isFarBehind({ behind, seconds_behind }: Lag): boolean {
+  return behind > manyPositions || seconds_behind > manySeconds;
+}
+
+/** How far a reader of the log is behind. The log has the records of all fleets. */
+export function Behind({ lag }: { lag: Lag }) {
+  const tone = lag.behind === 0 ? 'faint' : isFarBehind(lag) ? 'warn strong' : '';
+  return (
+    <span class={tone} title="Age of the oldest, and number, of the records in the log that it has not read">
+      {lagText(lag)}
+    </span>
+  );
+}
+
+/** Records that retention removed before they were read. */
+export function LostRecords({ count }: { count: number }) {
+  return <span class={count > 0 ? 'bad strong' : 'faint'}>{count.toLocaleString('en')}</span>;
 }
 
 export interface PauseReaderProps {

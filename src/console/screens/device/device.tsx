@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
 import { Screen } from '../../frame/frame.tsx';
+import { lazyScreen } from '../../frame/lazy-screen.tsx';
+import { Menu } from '../../frame/menu.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
@@ -12,13 +14,17 @@ import { pathOfDevice } from '../../server/device-path.ts';
 import { useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { sendTo } from '../send/send-to.ts';
-import { DeviceProgram } from './device-program.tsx';
 import { Diagnosis } from './diagnosis.tsx';
-import { Facts } from './facts.tsx';
+import { type EditedFact, Facts } from './facts.tsx';
 import { Mailbox } from './mailbox.tsx';
 import { LastRefusals } from './refusals.tsx';
-import { Rotate } from './rotate.tsx';
 import { Timeline } from './timeline.tsx';
+
+const setUp = () => import('../set-up.tsx');
+const DeviceProgram = lazyScreen(async () => (await setUp()).DeviceProgram);
+const Rotate = lazyScreen(async () => (await setUp()).Rotate);
+const ExportRecords = lazyScreen(async () => (await setUp()).ExportRecords);
+const DeleteDevice = lazyScreen(async () => (await setUp()).DeleteDevice);
 
 /** Seconds between two looks at what changes by itself. */
 const everySeconds = 3;
@@ -33,6 +39,7 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
   const path = pathOfDevice(fleetId, deviceId);
   const device = useDocument(path, everySeconds);
   const { value } = device;
+  const [edited, setEdited] = useState<EditedFact | undefined>();
   return (
     <Screen
       title={
@@ -51,7 +58,9 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
         </span>
       }
       read={device}
-      tools={value && <DeviceTools fleetId={fleetId} device={value} refresh={device.refresh} />}
+      tools={
+        value && <DeviceTools fleetId={fleetId} device={value} refresh={device.refresh} onEdit={setEdited} />
+      }
       commands={[{ command: ['device', 'show', deviceId, '--fleet', fleetId], request: { path } }]}
     >
       <Loaded resource={device}>
@@ -64,9 +73,19 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
                 <Timeline fleetId={fleetId} deviceId={deviceId} />
               </div>
               <div>
-                <Facts fleetId={fleetId} device={document} />
+                <Facts
+                  fleetId={fleetId}
+                  device={document}
+                  edited={edited}
+                  onEdit={setEdited}
+                  onChanged={device.refresh}
+                />
                 <LastRefusals fleetId={fleetId} deviceId={deviceId} />
-                <DeviceProgram fleetId={fleetId} deviceId={deviceId} />
+                <DeviceProgram
+                  fleetId={fleetId}
+                  deviceId={deviceId}
+                  hasCalled={document.last_seen !== null}
+                />
               </div>
             </div>
           </>
@@ -80,11 +99,13 @@ interface DeviceToolsProps {
   fleetId: string;
   device: ShownDeviceDocument;
   refresh: () => void;
+  onEdit: (fact: EditedFact) => void;
 }
 
 /** The buttons for what can be done with a device. */
-function DeviceTools({ fleetId, device: { device_id: deviceId, enabled }, refresh }: DeviceToolsProps) {
-  const [isRotating, setRotating] = useState(false);
+function DeviceTools({ fleetId, device, refresh, onEdit }: DeviceToolsProps) {
+  const { device_id: deviceId, enabled } = device;
+  const [asked, setAsked] = useState<'secret' | 'export' | 'deletion' | undefined>();
   const { error, isBusy, submit } = useSubmit();
   const send = (): void => {
     sendTo.value = { deviceId };
@@ -93,25 +114,35 @@ function DeviceTools({ fleetId, device: { device_id: deviceId, enabled }, refres
   const path = pathOfDevice(fleetId, deviceId);
   const toggle = (): void =>
     void submit(() => call('PATCH', path, { body: { enabled: !enabled } })).then(refresh);
+  const close = (): void => setAsked(undefined);
   return (
     <>
       {error && <ErrorBanner error={error} />}
-      <Act
-        scope="provision"
-        kind={enabled ? 'bad' : 'main'}
-        onClick={toggle}
-        unless={isBusy ? 'On its way' : undefined}
-      >
-        {enabled ? 'Disable' : 'Enable'}
-      </Act>
-      <Act scope="provision" onClick={() => setRotating(true)}>
-        New secret
-      </Act>
+      <Menu label="More to do with the device">
+        <Act scope="provision" onClick={() => onEdit('name')}>
+          Rename
+        </Act>
+        <Act scope="provision" onClick={() => onEdit('tags')}>
+          Change tags
+        </Act>
+        <Act scope="provision" onClick={toggle} unless={isBusy ? 'On its way' : undefined}>
+          {enabled ? 'Disable' : 'Enable'}
+        </Act>
+        <Act scope="provision" onClick={() => setAsked('secret')}>
+          New secret
+        </Act>
+        <Act onClick={() => setAsked('export')}>Export its records</Act>
+        <Act scope="provision" kind="bad" onClick={() => setAsked('deletion')}>
+          Delete
+        </Act>
+      </Menu>
       <Act scope="mail" kind="main" onClick={send}>
         <Icon name="send" />
         Send mail <kbd>s</kbd>
       </Act>
-      {isRotating && <Rotate fleetId={fleetId} deviceId={deviceId} onClose={() => setRotating(false)} />}
+      {asked === 'secret' && <Rotate fleetId={fleetId} deviceId={deviceId} onClose={close} />}
+      {asked === 'export' && <ExportRecords fleetId={fleetId} device={deviceId} onClose={close} />}
+      {asked === 'deletion' && <DeleteDevice fleetId={fleetId} device={device} onClose={close} />}
     </>
   );
 }

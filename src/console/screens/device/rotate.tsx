@@ -5,6 +5,7 @@ import { DeviceSecret } from '../../forms/shown-once.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { call } from '../../server/client.ts';
 import { pathOfDevice } from '../../server/device-path.ts';
+import { keepSecret } from './made-secrets.ts';
 
 export interface RotateProps {
   fleetId: string;
@@ -26,8 +27,13 @@ export function Rotate({ fleetId, deviceId, onClose }: RotateProps) {
     <MakeDrawer
       title="New secret"
       verb="Make a new secret"
+      secret="secret"
       onClose={onClose}
-      make={(text) => call('POST', path, { body: { grace_seconds: Number(text('grace')) } })}
+      make={async (text) => {
+        const made = await call('POST', path, { body: { grace_seconds: Number(text('grace')) } });
+        keepSecret(made);
+        return made;
+      }}
       shown={({ device_secret, old_secret_until }) => (
         <>
           <DeviceSecret fleetId={fleetId} deviceId={deviceId} secret={device_secret} />

@@ -2,16 +2,8 @@ import { useState } from 'preact/hooks';
 import { Act } from '../../parts/act.tsx';
 import { shownText } from '../../parts/untrusted.tsx';
 import { open, type Query } from '../../server/client.ts';
+import { saveFile } from '../../server/save-file.ts';
 import { useSubmit } from '../../server/submit.ts';
-
-/** Hands a file to the browser, as a link with `download` would. */
-export function save(content: Blob, name: string): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(content);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-}
 
 /** Writes the devices that fit to a file, in the form that an import takes. */
 export function Export({ fleetId, filter }: { fleetId: string; filter: Query }) {
@@ -21,7 +13,7 @@ export function Export({ fleetId, filter }: { fleetId: string; filter: Query }) 
     const query = { ...filter, format: 'csv' };
     const isWritten = await submit(async () => {
       const response = await open('GET', `/fleets/${fleetId}/devices:export`, { query });
-      save(await response.blob(), `devices-${fleetId}.csv`);
+      saveFile(await response.blob(), `devices-${fleetId}.csv`);
     });
     setDone(isWritten);
   };

@@ -6,10 +6,11 @@ import { SelectField } from '../../forms/field.tsx';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { CallError, open } from '../../server/client.ts';
+import { CallError } from '../../server/call-error.ts';
+import { open } from '../../server/client.ts';
 import { linesOf } from '../../server/lines.ts';
+import { saveFile } from '../../server/save-file.ts';
 import { useSubmit } from '../../server/submit.ts';
-import { save } from './export.tsx';
 
 interface Progress {
   counts: Readonly<Partial<Record<ImportedLine['result'], number>>>;
@@ -94,7 +95,7 @@ function Outcome(props: { progress: Progress; isBusy: boolean; answer: string[];
       {progress.isDone && (
         <Act
           onClick={() =>
-            save(new Blob(answer, { type: 'application/x-ndjson' }), `imported-${fleetId}.ndjson`)
+            saveFile(new Blob(answer, { type: 'application/x-ndjson' }), `imported-${fleetId}.ndjson`)
           }
         >
           Save the outcome of each line, with new secrets

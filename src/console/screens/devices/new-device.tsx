@@ -1,10 +1,12 @@
 import { pathTo } from '../../../contract/routes/path.ts';
-import { Field, wordsIn } from '../../forms/field.tsx';
+import { Field } from '../../forms/field.tsx';
 import { MakeDrawer } from '../../forms/make-drawer.tsx';
 import { DeviceSecret } from '../../forms/shown-once.tsx';
+import { wordsIn } from '../../forms/words.ts';
 import { Banner } from '../../parts/banner.tsx';
 import { DeviceLink } from '../../parts/device.tsx';
 import { call } from '../../server/client.ts';
+import { keepSecret } from '../device/made-secrets.ts';
 
 /** Makes one device, whose secret is shown this one time. */
 export function NewDeviceDrawer({ fleetId, onClose }: { fleetId: string; onClose: () => void }) {
@@ -13,14 +15,17 @@ export function NewDeviceDrawer({ fleetId, onClose }: { fleetId: string; onClose
     <MakeDrawer
       title="New device"
       verb="Create"
+      secret="secret"
       onClose={onClose}
-      make={(text) => {
+      make={async (text) => {
         const body = {
           device_id: text('id') || undefined,
           name: text('name') || undefined,
           tags: wordsIn(text('tags')),
         };
-        return call('POST', path, { body });
+        const made = await call('POST', path, { body });
+        keepSecret(made);
+        return made;
       }}
       shown={({ device_id, device_secret }) => (
         <>

@@ -10,6 +10,7 @@ import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useFollowedRecords } from '../../server/followed-records.ts';
 import type { StreamedRecord } from '../../server/record-stream.ts';
+import { ExportButton } from './export-button.tsx';
 
 /** More are read by nobody; the server says how many it has skipped. */
 const recordsPerSecondMax = 500;
@@ -78,16 +79,19 @@ export function LiveScreen({ fleetId }: { fleetId: string }) {
       title="Live"
       beside={<LiveState stream={stream} isPaused={isPaused} />}
       tools={
-        <button
-          type="button"
-          class="button"
-          aria-pressed={isPaused}
-          title="p"
-          onClick={() => setPaused(!isPaused)}
-        >
-          <Icon name={isPaused ? 'play' : 'pause'} />
-          {isPaused ? 'Follow' : 'Pause'}
-        </button>
+        <>
+          <ExportButton fleetId={fleetId} kind={kind} schema={schema} device={device} span={since} />
+          <button
+            type="button"
+            class="button"
+            aria-pressed={isPaused}
+            title="p"
+            onClick={() => setPaused(!isPaused)}
+          >
+            <Icon name={isPaused ? 'play' : 'pause'} />
+            {isPaused ? 'Follow' : 'Pause'}
+          </button>
+        </>
       }
       commands={[
         {

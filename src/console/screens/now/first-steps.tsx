@@ -1,19 +1,21 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
-import { below, pathTo } from '../../../contract/routes/path.ts';
+import { type AnswerAt, below, pathTo } from '../../../contract/routes/path.ts';
+import { Paste } from '../../forms/paste.tsx';
 import { Section } from '../../frame/frame.tsx';
 import { Act } from '../../parts/act.tsx';
-import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
-import { CopyButton } from '../../parts/copy-button.tsx';
+import { Loaded } from '../../parts/banner.tsx';
 import { DeviceLink } from '../../parts/device.tsx';
+import { shellWord } from '../../parts/hidden-characters.ts';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
-import { call } from '../../server/client.ts';
 import { serverNow } from '../../server/clock.ts';
 import { pathOfDevice } from '../../server/device-path.ts';
 import { useFollowedRecords } from '../../server/followed-records.ts';
 import { useDocument } from '../../server/resource.ts';
-import { useSubmit } from '../../server/submit.ts';
+import { madeSecret } from '../device/made-secrets.ts';
+import { NeededSchema } from '../device/needed-schema.tsx';
+import { secretPlaceholder, UnknownSecret } from '../device/unknown-secret.tsx';
 import { NewDeviceDrawer } from '../devices/new-device.tsx';
 import { sendTo } from '../send/send-to.ts';
 
@@ -54,71 +56,92 @@ export function FirstSteps({ fleetId, onMade }: { fleetId: string; onMade: () =>
   );
 }
 
-/** Commands for a device's first requests, with its own ids; its secret only if it was just made. */
-function commandsOf({ fleet_id, device_id }: DeviceDocument, secret: string) {
-  const base = `https://${location.hostname}:8443`;
+type Endpoint = AnswerAt<'GET', '/device-endpoint'>;
+
+/** Commands for a device's first requests, with its own ids; with its secret if that was made in this page. */
+function commandsOf({ fleet_id, device_id }: DeviceDocument, { url, ca_file }: Endpoint) {
+  const secret = madeSecret(fleet_id, device_id) ?? secretPlaceholder;
   const headers = [`X-Fleet-ID: ${fleet_id}`, `X-Device-ID: ${device_id}`, `X-Device-Secret: ${secret}`];
-  const curl = `curl -sS --cacert data/tls/cert.pem ${headers.map((one) => `-H '${one}'`).join(' ')}`;
+  const authority = ca_file === null ? '' : ` --cacert ${shellWord(ca_file)}`;
+  const curl = `curl -sS -i${authority} ${headers.map((one) => `-H '${one}'`).join(' ')}`;
   return {
-    heartbeat: `${curl} -X POST ${base}/v1/heartbeat`,
-    datapoint: `${curl} -H 'Content-Type: application/json' -d '{"celsius":21.5}' ${base}/v1/datapoint/temperature`,
-    fetch: `${curl} -i ${base}/v1/mailbox/next`,
-    acknowledge: `${curl} -X PUT ${base}/v1/mailbox/ack/MAIL_ID`,
+    heartbeat: `${curl} -X POST ${url}/v1/heartbeat`,
+    datapoint: `${curl} -H 'Content-Type: application/json' -d '{"celsius":21.5}' ${url}/v1/datapoint/temperature`,
+    fetch: `${curl} ${url}/v1/mailbox/next`,
+    acknowledge: (mailId: string) => `${curl} -X PUT ${url}/v1/mailbox/ack/${mailId}`,
   };
 }
 
 function Steps({ fleetId, device }: { fleetId: string; device: DeviceDocument }) {
-  const [secret, setSecret] = useState('FOS-…');
-  const { error, submit } = useSubmit();
-  const { device_id, last_seen, mailbox_size } = device;
+  const { device_id, last_seen } = device;
+  const endpoint = useDocument(pathTo('/device-endpoint', {}));
   const from = useMemo(() => new Date(serverNow() - 86_400_000).toISOString(), []);
   const stream = useFollowedRecords(fleetId, device_id, { device: device_id, from, follow: true }, false);
   const hasData = stream.records.some(({ kind }) => kind === 'datapoint');
   const hasAnswer = stream.records.some(
     ({ kind, preview }) => kind === 'receipt' && preview.startsWith('acked'),
   );
-  const commands = commandsOf(device, secret);
-  const rotate = (): void => {
-    const path = below(pathOfDevice(fleetId, device_id), '/rotate-secret', {});
-    void submit(async () => setSecret((await call('POST', path, { body: {} })).device_secret));
-  };
   return (
-    <div class="stack">
-      <p class="inline">
-        <span>
-          Paste these where the server runs, for <DeviceLink fleetId={fleetId} id={device_id} />. Its secret
-          was shown once, when it was made.
-        </span>
-        <Act scope="provision" onClick={rotate} title="The old one ends at once">
-          Make a new secret
+    <Loaded resource={endpoint}>
+      {(at) => {
+        const commands = commandsOf(device, at);
+        return (
+          <div class="stack">
+            <p>
+              Paste these {at.ca_file === null ? 'anywhere' : 'where the server runs'}, for{' '}
+              <DeviceLink fleetId={fleetId} id={device_id} />.
+              {at.ca_file !== null && ' Elsewhere, they need a copy of the certificate that they name.'}
+            </p>
+            <UnknownSecret fleetId={fleetId} deviceId={device_id} />
+            <ol class="steps">
+              <Step
+                title="It says that it is alive"
+                isDone={last_seen !== null}
+                commands={[commands.heartbeat]}
+              />
+              <Step title="It sends a datapoint" isDone={hasData} commands={[commands.datapoint]}>
+                <NeededSchema fleetId={fleetId} name="temperature" />
+              </Step>
+              <Step title="It gets a mail, and acknowledges it" isDone={hasAnswer} commands={[]}>
+                <MailStep device={device} commands={commands} />
+              </Step>
+            </ol>
+            <StreamNotice stream={stream} />
+            <RecordRows fleetId={fleetId} records={stream.records.slice(0, 10)} />
+          </div>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+/** Sends a mail, then shows how the device fetches and acknowledges it. */
+function MailStep(props: { device: DeviceDocument; commands: ReturnType<typeof commandsOf> }) {
+  const { fleet_id, device_id } = props.device;
+  const mails = useDocument(below(pathOfDevice(fleet_id, device_id), '/mail', {}), 2, {
+    state: 'queued',
+    limit: 1,
+  });
+  const head = mails.value?.items[0];
+  const { fetch, acknowledge } = props.commands;
+  const send = (): void => {
+    sendTo.value = { deviceId: device_id };
+  };
+  if (head === undefined) {
+    return (
+      <span>
+        <Act scope="mail" onClick={send}>
+          Send it a mail
         </Act>
-      </p>
-      {error && <ErrorBanner error={error} />}
-      <ol class="steps">
-        <Step title="It says that it is alive" isDone={last_seen !== null} commands={[commands.heartbeat]} />
-        <Step title="It sends a datapoint" isDone={hasData} commands={[commands.datapoint]} />
-        <Step
-          title="It gets a mail, and acknowledges it"
-          isDone={hasAnswer}
-          commands={[commands.fetch, commands.acknowledge]}
-        >
-          {mailbox_size === 0 && !hasAnswer && (
-            <span>
-              <Act
-                scope="mail"
-                onClick={() => {
-                  sendTo.value = { deviceId: device_id };
-                }}
-              >
-                Send it a mail
-              </Act>
-            </span>
-          )}
-        </Step>
-      </ol>
-      <StreamNotice stream={stream} />
-      <RecordRows fleetId={fleetId} records={stream.records.slice(0, 10)} />
-    </div>
+      </span>
+    );
+  }
+  return (
+    <>
+      {[fetch, acknowledge(head.mail_id)].map((command) => (
+        <Paste key={command} text={command} label="Copy the command" />
+      ))}
+    </>
   );
 }
 
@@ -126,6 +149,7 @@ interface StepProps {
   title: string;
   isDone: boolean;
   commands: readonly string[];
+  /** What comes before them. */
   children?: ComponentChildren;
 }
 
@@ -137,14 +161,9 @@ function Step({ title, isDone, commands, children }: StepProps) {
           {title}
           {isDone && <span class="visually-hidden"> (done)</span>}
         </span>
-        {!isDone &&
-          commands.map((command) => (
-            <div class="paste" key={command}>
-              <pre>{command}</pre>
-              <CopyButton text={command} label="Copy the command" />
-            </div>
-          ))}
         {!isDone && children}
+        {!isDone &&
+          commands.map((command) => <Paste key={command} text={command} label="Copy the command" />)}
       </div>
     </li>
   );

@@ -1,6 +1,7 @@
 import type { FleetCountsDocument } from '../../../contract/fleet.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Screen } from '../../frame/frame.tsx';
+import { lazyScreen } from '../../frame/lazy-screen.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
@@ -10,8 +11,9 @@ import { useDocument } from '../../server/resource.ts';
 import { QueryBar } from '../devices/query-bar.tsx';
 import { sendTo } from '../send/send-to.ts';
 import { Attention } from './attention.tsx';
-import { FirstSteps } from './first-steps.tsx';
 import { Pulse } from './pulse-charts.tsx';
+
+const FirstSteps = lazyScreen(async () => (await import('../set-up.tsx')).FirstSteps);
 
 /** The first screen: find a device, see how many are well, and what is not. */
 export function NowScreen({ fleetId }: { fleetId: string }) {

@@ -3,7 +3,8 @@ import { pathTo } from '../../../contract/routes/path.ts';
 import type { SchemaCheckDocument } from '../../../contract/schema.ts';
 import { checkInTurn } from '../../editor/check-in-turn.ts';
 import type { Fault } from '../../editor/faults.ts';
-import { CallError, call } from '../../server/client.ts';
+import { CallError } from '../../server/call-error.ts';
+import { call } from '../../server/client.ts';
 
 const delayMs = 400;
 /** Pause before a check that could not be made is tried again. */

@@ -2,6 +2,7 @@ import { recordKinds } from '../../../domain/records/record.ts';
 import type { Consumer } from '../../consumers/consumer.ts';
 import type { Consumers } from '../../consumers/consumers.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
+import type { ForwarderStatus } from '../forwarder-work.ts';
 import type { Source } from './source.ts';
 
 /** Payload bytes of one batch; the first record is exempt. */
@@ -11,6 +12,9 @@ const leaseSeconds = 315_360_000;
 
 /** The colon keeps it apart from operators' consumer names. */
 const namePrefix = 'forwarder:';
+
+/** How far a forwarder is behind the logs, and what it missed. */
+type Lag = Pick<ForwarderStatus, 'behind' | 'secondsBehind' | 'lost'>;
 
 /** A forwarder's cursors in the logs: a consumer whose name no operator can use. */
 export class Subscription {
@@ -31,8 +35,13 @@ export class Subscription {
     };
   }
 
-  lag(logEnds: readonly number[]): { behind: number; lost: number } {
-    return this.#consumer.lag(logEnds);
+  async lag(logEnds: readonly number[]): Promise<Lag> {
+    const shards = await this.#consumer.status(logEnds);
+    return {
+      behind: shards.reduce((sum, { behind }) => sum + behind, 0),
+      secondsBehind: Math.max(0, ...shards.map(({ secondsBehind }) => secondsBehind)),
+      lost: shards.reduce((sum, { lost }) => sum + lost, 0),
+    };
   }
 }
 

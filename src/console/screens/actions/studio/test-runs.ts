@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Path } from '../../../../contract/routes/path.ts';
 import { indentedJson } from '../../../parts/payload.tsx';
-import { CallError, call } from '../../../server/client.ts';
+import { CallError } from '../../../server/call-error.ts';
+import { call } from '../../../server/client.ts';
 import { parseExactly } from '../../../server/exact-json.ts';
 import { type ActionText, trialBodyText } from '../action-text.ts';
 

@@ -9,7 +9,7 @@ import { Act } from '../../../parts/act.tsx';
 import { ErrorBanner } from '../../../parts/banner.tsx';
 import { indentedJson } from '../../../parts/payload.tsx';
 import { shownText } from '../../../parts/untrusted.tsx';
-import type { CallError } from '../../../server/client.ts';
+import type { CallError } from '../../../server/call-error.ts';
 import { relativeText, serverNow } from '../../../server/clock.ts';
 import { writeExactly } from '../../../server/exact-json.ts';
 import type { Resource } from '../../../server/resource.ts';

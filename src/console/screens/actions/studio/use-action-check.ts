@@ -3,7 +3,8 @@ import type { CheckDocument } from '../../../../contract/action.ts';
 import { pathTo } from '../../../../contract/routes/path.ts';
 import { checkInTurn } from '../../../editor/check-in-turn.ts';
 import type { Fault } from '../../../editor/faults.ts';
-import { CallError, call } from '../../../server/client.ts';
+import { CallError } from '../../../server/call-error.ts';
+import { call } from '../../../server/client.ts';
 import { type ActionText, triggerIn } from '../action-text.ts';
 
 type PlacedFault = CheckDocument['items'][number];
