@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { pathTo } from '../contract/routes/path.ts';
+import { Toast } from './forms/toast.tsx';
 import { Frame } from './frame/frame.tsx';
 import { lazyScreen } from './frame/lazy-screen.tsx';
 import { isPaletteOpen, usePaletteKey } from './frame/palette-key.ts';
@@ -23,11 +24,11 @@ const Welcome = lazyScreen(async () => (await import('./session/welcome.tsx')).W
 const Ended = lazyScreen(async () => (await import('./session/welcome.tsx')).Ended);
 const LiveScreen = lazyScreen(async () => (await import('./screens/live/live.tsx')).LiveScreen);
 const MailScreen = lazyScreen(async () => (await import('./screens/mail/mail.tsx')).MailScreen);
-const SendDrawer = lazyScreen(async () => (await import('./screens/send/send.tsx')).SendDrawer);
 const furtherScreens = () => import('./screens/operator-screens.tsx');
 const OperatorScreens = lazyScreen(async () => (await furtherScreens()).OperatorScreens);
 const Palette = lazyScreen(async () => (await furtherScreens()).Palette);
 const NoFleet = lazyScreen(async () => (await import('./screens/set-up.tsx')).NoFleet);
+const SendDrawer = lazyScreen(async () => (await furtherScreens()).SendDrawer);
 // Loaded lazily, because the editor comes with it: the entry is what everybody loads.
 const DeveloperScreens = lazyScreen(
   async () => (await import('./screens/developer-screens.tsx')).DeveloperScreens,
@@ -110,6 +111,7 @@ function Session() {
       <LinkRefusal />
       <ScreenAt parts={parts} />
       {sendTo.value !== undefined && <SendDrawer fleetId={fleetId} recipient={sendTo.value} />}
+      <Toast />
       {isPaletteOpen.value && <Palette fleetId={fleetId} />}
     </Frame>
   );

@@ -22,6 +22,8 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
+const seen = (page: Page, text: string): Promise<void> => page.getByText(text).first().waitFor();
+
 interface DeskScreen {
   name: string;
   /** After the fleet. */
@@ -32,11 +34,20 @@ interface DeskScreen {
 }
 
 const screens: DeskScreen[] = [
-  { name: 'Broadcasts', place: () => 'broadcasts', texts: ['firmware_2_4', 'paused', '10 of 10'] },
+  {
+    name: 'Broadcasts',
+    place: () => 'broadcasts',
+    texts: ['firmware_2_4', 'paused', 'queued to 7 of 10', '1 acknowledged, 5 waiting'],
+  },
   {
     name: 'Broadcast',
     place: () => `broadcasts/${desk.doneId}`,
-    texts: ['no such device', 'NOBODY0001', 'Took'],
+    texts: ['Acknowledged', 'Took', '"2.4.0"'],
+    ready: async (page) => {
+      await page.getByRole('button', { name: /^Not queued/ }).click();
+      await seen(page, 'no such device');
+      await seen(page, 'NOBODY0001');
+    },
   },
   { name: 'Consumers', place: () => 'consumers', texts: ['warehouse', 'retrying', 'billing', /unreachable/] },
   { name: 'Consumer', place: () => 'consumers/billing', texts: ['Lease', 'Position'] },

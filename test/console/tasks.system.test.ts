@@ -203,7 +203,7 @@ it('a dead letter is replayed by keys alone', async () => {
   const { page } = console;
   await page.getByLabel('Payload', { exact: true }).waitFor();
   await page.keyboard.press('r');
-  await page.getByRole('button', { name: 'Replay', exact: true }).last().press('Enter');
+  await page.getByRole('button', { name: 'Replay 1 letter' }).press('Enter');
   await page.getByText('1 replayed').waitFor();
   expect((await lamp.mails()).map(({ name }) => name)).toEqual(['to_be_replayed']);
 });
@@ -217,8 +217,12 @@ it('all that fit a filter are tagged at once', async () => {
   await page.getByRole('button', { name: 'Select all that fit' }).click();
   await page.getByRole('button', { name: 'Add tag' }).click();
   await page.getByLabel('Tag', { exact: true }).fill('night');
-  await page.getByRole('dialog').getByRole('button', { name: 'Add a tag' }).click();
-  await page.getByText('8 changed, 0 were so already.').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Add the tag to 8 devices' }).click();
+  await page.getByText('Added the tag night to 8 devices.').waitFor();
+  await page.keyboard.press('z');
+  await page.getByText('Undone.').waitFor();
+  const path = `/fleets/${fleet.fleetId}/devices:count?tag=night`;
+  expect((await server.admin('GET', path)).body).toMatchObject({ devices: 0 });
 });
 
 it('what a session may not do is there, disabled, with the name of the scope', async () => {

@@ -3,6 +3,7 @@ import { Act } from '../parts/act.tsx';
 import { ErrorBanner } from '../parts/banner.tsx';
 import { useSubmit } from '../server/submit.ts';
 import { Ask } from './dialogs.tsx';
+import { useTypedCount } from './typed-count.tsx';
 
 export interface ConfirmProps {
   title: string;
@@ -12,6 +13,10 @@ export interface ConfirmProps {
   /** Fields to fill in besides the yes. */
   fields?: ComponentChildren;
   isIncomplete?: boolean;
+  /** Begins at the button that does nothing, as what is bad does. */
+  isCareful?: boolean;
+  /** How many it is done with: many want their number typed. */
+  count?: number | undefined;
   /** Label of the button, if that is not the title. */
   verb?: string;
   /** The other button, where "Cancel" would be a word of the work itself. */
@@ -24,11 +29,13 @@ export interface ConfirmProps {
 /** Asks before something is done: what cannot be taken back, unless its kind says otherwise. */
 export function Confirm(props: ConfirmProps) {
   const { title, kind = 'bad', children, fields, isIncomplete = false, verb = title } = props;
-  const { otherwise = 'Cancel', work, onClose, onDone } = props;
+  const { otherwise = 'Cancel', isCareful = false, count, work, onClose, onDone } = props;
+  const typed = useTypedCount(count);
+  const isHeld = isIncomplete || typed.isMissing;
   const { error, isBusy, submit } = useSubmit();
   const confirm = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    if (isIncomplete || !(await submit(async () => work()))) return;
+    if (isHeld || !(await submit(async () => work()))) return;
     onDone?.();
     onClose();
   };
@@ -37,12 +44,13 @@ export function Confirm(props: ConfirmProps) {
       <form onSubmit={confirm}>
         <p>{children}</p>
         {fields}
+        {typed.field}
         {error && <ErrorBanner error={error} />}
         <div class="inline">
-          <button type="submit" class={`button is-${kind}`} aria-disabled={isIncomplete} disabled={isBusy}>
+          <button type="submit" class={`button is-${kind}`} aria-disabled={isHeld} disabled={isBusy}>
             {verb}
           </button>
-          <Act kind="plain" onClick={onClose}>
+          <Act kind="plain" onClick={onClose} isSafe={kind === 'bad' || isCareful}>
             {otherwise}
           </Act>
         </div>

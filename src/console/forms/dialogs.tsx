@@ -16,9 +16,10 @@ function useModal(onClose: () => void, mayClose = () => true) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     dialog.current?.showModal();
-    // The field that is to be filled in, rather than the button that closes.
+    // The field that is to be filled in, or the button that does nothing, rather than the one that closes.
     const fields = dialog.current?.querySelectorAll<HTMLInputElement>('input, select, textarea') ?? [];
-    [...fields].find(({ value }) => value === '')?.focus();
+    const blank = [...fields].find(({ value }) => value === '');
+    (blank ?? dialog.current?.querySelector<HTMLElement>('[data-safe]'))?.focus();
   }, []);
   const closed = (event: Event): void => {
     if (event.target === dialog.current) onClose();

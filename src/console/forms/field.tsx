@@ -11,6 +11,7 @@ export interface FieldProps {
   class?: string;
   type?: 'text' | 'number' | 'datetime-local' | 'password';
   autocomplete?: 'current-password';
+  inputMode?: 'text' | 'numeric';
   required?: boolean;
   min?: number;
   max?: number;

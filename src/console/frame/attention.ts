@@ -6,7 +6,7 @@ import { path } from '../page/router.ts';
 import { type Resource, useDocument } from '../server/resource.ts';
 
 /** Interval on the screen that lists it; other screens only show one number of it, in the navigation. */
-const listedEverySeconds = 5;
+const listedEverySeconds = 15;
 const elsewhereEverySeconds = 30;
 
 /** Attention items of the fleet on the screen, read in one place, for the navigation and for Now. */

@@ -102,12 +102,15 @@ function ScreenAnchor(props: { fleetId: string; screen: ScreenLink; isCurrent: b
   );
 }
 
+/** More are counted for a bounded time only, so that two pages might say two numbers. */
+const shownMax = 1_000;
+
 function LetterCount() {
   const letters = useLettersToday();
   if (letters === 0) return null;
   return (
     <span class="count" title="Dead letters of the last 24 hours">
-      {letters.toLocaleString('en')}
+      {letters >= shownMax ? `${shownMax.toLocaleString('en')}+` : letters}
     </span>
   );
 }

@@ -11,10 +11,12 @@ export interface ActProps {
   /** Why it cannot be done now. */
   unless?: string | undefined;
   title?: string;
+  /** Does nothing: a question about what cannot be taken back begins here. */
+  isSafe?: boolean;
 }
 
 /** A button. One that changes something stays where the session lacks the right, and says which. */
-export function Act({ scope, onClick, children, kind, unless, title }: ActProps) {
+export function Act({ scope, onClick, children, kind, unless, title, isSafe }: ActProps) {
   const why = scope === undefined || may(scope) ? unless : `Your session lacks the scope ${scope}.`;
   return (
     <button
@@ -22,6 +24,7 @@ export function Act({ scope, onClick, children, kind, unless, title }: ActProps)
       class={`button ${kind ? `is-${kind}` : ''}`}
       aria-disabled={why !== undefined}
       title={why ?? title}
+      data-safe={isSafe ? '' : undefined}
       onClick={() => why === undefined && onClick()}
     >
       {children}

@@ -27,7 +27,7 @@ export function Commands({ command, request }: CommandsProps) {
     ['HTTP', curlOf(request)],
   ] as const;
   return (
-    <section class="commands" aria-label="The same in a terminal">
+    <section class="commands" aria-label={`The same in a terminal: ${command.slice(0, 2).join(' ')}`}>
       {lines.map(([name, text]) => (
         <>
           <span key={name}>{name}</span>

@@ -12,6 +12,7 @@ import { NotFound } from './not-found.tsx';
 import { ServerScreen } from './server/server.tsx';
 
 export { Palette } from './palette/palette.tsx';
+export { SendDrawer } from './send/send.tsx';
 
 /** The screens of whoever sets up and runs a fleet, in a file that is loaded when one of them is first opened. */
 export function OperatorScreens({ parts }: { parts: readonly string[] }) {

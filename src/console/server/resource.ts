@@ -15,6 +15,15 @@ export interface Resource<T> {
   refresh(): void;
 }
 
+/** Reads again soon for the first times, for what is told by the difference of two answers, then each so many seconds. */
+export function quickAtFirst(times: number, thenSeconds: number): () => number {
+  let left = times;
+  return () => {
+    left -= 1;
+    return left >= 0 ? 2 : thenSeconds;
+  };
+}
+
 interface State<T> {
   key: string;
   value?: T;
@@ -26,14 +35,18 @@ interface State<T> {
 /** Longest pause between attempts while the server does not answer. */
 const pauseSecondsMax = 15;
 
+/** Seconds until a document is read again: always the same, or by what it says. */
+type Every<T> = number | ((value: T) => number);
+
 /**
  * Reads a document when `key` changes, and again some seconds after each answer while somebody looks at the page.
- * Undefined as the key: there is nothing to read. `isEnded`: this one changes no more, and is not read again.
+ * Undefined as the key: there is nothing to read. `isEnded`: this one changes no more, and is not read again. Functions
+ * are the same at each call.
  */
 export function useResource<T>(
   key: string | undefined,
   load: (signal: AbortSignal) => Promise<T>,
-  everySeconds?: number,
+  everySeconds?: Every<T>,
   isEnded: (value: T) => boolean = () => false,
 ): Resource<T> {
   const [state, setState] = useState<State<T>>({ key: '' });
@@ -56,7 +69,7 @@ export function useResource<T>(
 /** Reads the document of a path, whose key is its address. Undefined: there is nothing to read. */
 export function useDocument<T extends Template>(
   path: Path<T> | undefined,
-  everySeconds?: number,
+  everySeconds?: Every<AnswerAt<'GET', T>>,
   query?: QueryAt<'GET', T>,
   isEnded?: (value: AnswerAt<'GET', T>) => boolean,
 ): Resource<AnswerAt<'GET', T>> {
@@ -73,7 +86,7 @@ type Update<T> = (change: (before: State<T>) => State<T>) => void;
 function keepReading<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
-  everySeconds: number | undefined,
+  every: Every<T> | undefined,
   isEnded: (value: T) => boolean,
   update: Update<T>,
   again: { current: () => void },
@@ -81,7 +94,8 @@ function keepReading<T>(
   const stopping = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let failures = 0;
-  let isFinal = everySeconds === undefined;
+  let isFinal = every === undefined;
+  let everySeconds = typeof every === 'number' ? every : 1;
   let isReading = false;
   let isAskedAgain = false;
   const read = async (): Promise<void> => {
@@ -91,7 +105,8 @@ function keepReading<T>(
       const value = await load(stopping.signal);
       if (stopping.signal.aborted) return;
       failures = 0;
-      isFinal = everySeconds === undefined || isEnded(value);
+      isFinal = every === undefined || isEnded(value);
+      if (typeof every === 'function') everySeconds = every(value);
       update(() => ({ key, value, readAtMs: Date.now() }));
     } catch (error) {
       if (stopping.signal.aborted) return;
@@ -109,8 +124,8 @@ function keepReading<T>(
   const plan = (): void => {
     const isWorthwhile = !isFinal || failures > 0;
     if (!isWorthwhile || document.hidden || stopping.signal.aborted) return;
-    const pauseSeconds = Math.min((everySeconds ?? 1) * 2 ** Math.min(failures, 4), pauseSecondsMax);
-    timer = setTimeout(read, Math.max(pauseSeconds, everySeconds ?? 0) * 1_000);
+    const pauseSeconds = Math.min(everySeconds * 2 ** Math.min(failures, 4), pauseSecondsMax);
+    timer = setTimeout(read, Math.max(pauseSeconds, isFinal ? 0 : everySeconds) * 1_000);
   };
   const refresh = (): void => {
     if (isReading) isAskedAgain = true;

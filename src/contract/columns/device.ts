@@ -7,7 +7,6 @@ export const importedMembers = 'device_id, name, tags, enabled, secret or secret
 export const deviceColumns = [
   { name: 'device_id', label: 'Device', kind: 'id' },
   { name: 'name', label: 'Name' },
-  { name: 'tags', label: 'Tags', isLesser: true },
   { name: 'enabled' },
   { name: 'state', label: 'State', kind: 'word' },
   { name: 'mailbox_size', label: 'Mail', kind: 'count' },
@@ -19,6 +18,7 @@ export const deviceColumns = [
     isPageOnly: true,
     isLesser: true,
   },
-  { name: 'last_seen', label: 'Last seen', kind: 'time', none: 'never', isLesser: true },
+  { name: 'last_seen', label: 'Last seen', kind: 'time', none: 'never' },
+  { name: 'tags', label: 'Tags', isLesser: true },
   { name: 'last_address', label: 'From', kind: 'id', none: '', isPageOnly: true, isLesser: true },
 ] as const satisfies ListColumns<DeviceDocument>;

@@ -10,7 +10,7 @@ import { NewClaimToken } from './new-claim-token.tsx';
 /** Tokens with which devices of the fleet register themselves: how many did, and how many may. */
 export function ClaimTokenList({ fleetId, tabs }: { fleetId: string; tabs: ComponentChildren }) {
   const path = pathTo('/fleets/{fleet_id}/claim-tokens', { fleet_id: fleetId });
-  const tokens = useDocument(path, 5, { limit: 1_000 });
+  const tokens = useDocument(path, 15, { limit: 1_000 });
   return (
     <Credentials
       fleetId={fleetId}

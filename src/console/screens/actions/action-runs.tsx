@@ -13,7 +13,7 @@ import { useDocument } from '../../server/resource.ts';
 import { pathOfAction } from './action-path.ts';
 import { ActionRun, runMarks } from './action-run.tsx';
 
-const everySeconds = 3;
+const everySeconds = 15;
 const pageRuns = 100;
 const outcomes = [
   ['', 'All'],

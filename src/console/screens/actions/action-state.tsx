@@ -16,7 +16,7 @@ import { pathOfAction } from './action-path.ts';
 import { SetState } from './set-state.tsx';
 
 const pageKeys = 100;
-const everySeconds = 5;
+const everySeconds = 15;
 const valueCharactersMax = 65_536;
 
 type Asked =

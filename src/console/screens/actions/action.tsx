@@ -21,7 +21,7 @@ import { actionHealth, countText } from './health.ts';
 import { Studio } from './studio/studio.tsx';
 import { ActionVersions } from './versions.tsx';
 
-const everySeconds = 5;
+const everySeconds = 10;
 
 const tabs = [
   ['code', 'Write'],

@@ -16,7 +16,7 @@ import { ActionTable } from './action-table.tsx';
 import { newAction } from './action-text.ts';
 import { actionHealth } from './health.ts';
 
-const everySeconds = 5;
+const everySeconds = 10;
 
 /** The actions of a fleet with the health of each. */
 export function ActionsScreen({ fleetId }: { fleetId: string }) {

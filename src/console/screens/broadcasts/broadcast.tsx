@@ -8,17 +8,19 @@ import { useKeys } from '../../page/keys.ts';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
-import { Fact, type Figure, Figures } from '../../parts/facts.tsx';
+import { Fact } from '../../parts/facts.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Moment } from '../../parts/moment.tsx';
+import { indentedJson, Payload } from '../../parts/payload.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { spanText } from '../../server/clock.ts';
 import { isBroadcastEnded, useBroadcast } from '../../server/followed-broadcast.ts';
+import { useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { Outcomes } from './outcomes.tsx';
-import { BroadcastMark, doneOf, isRunning, Turns, usePace } from './progress.tsx';
-import { BroadcastRefusalList, type OfBroadcastProps } from './refusals.tsx';
+import { BroadcastMark, doneOf, isRunning, usePace } from './progress.tsx';
+import type { OfBroadcastProps } from './refusals.tsx';
 
 /** One broadcast: how far and how fast it is, whom it did not reach and why; pause, resume, cancel. */
 export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; broadcastId: string }) {
@@ -67,20 +69,36 @@ export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; bro
                 The server is held: the broadcast goes on once it is released, on the screen Server.
               </Banner>
             )}
-            <Pace broadcast={document} readAtMs={broadcast.readAtMs} />
-            <div class="columns">
-              <div>
-                <Outcomes fleetId={fleetId} path={path} broadcast={document} />
-              </div>
-              <div>
-                <BroadcastRefusalList fleetId={fleetId} path={path} broadcast={document} />
-                <BroadcastFacts broadcast={document} />
-              </div>
-            </div>
+            <BroadcastBody fleetId={fleetId} path={path} broadcast={document} readAtMs={broadcast.readAtMs} />
           </>
         )}
       </Loaded>
     </Screen>
+  );
+}
+
+/** What became of it, what it says, and its facts. */
+function BroadcastBody(props: OfBroadcastProps & { readAtMs: number | undefined }) {
+  const { path, broadcast, readAtMs } = props;
+  const payloadPath = below(path, '/payload', {});
+  const payload = useResource(payloadPath, async (signal) => ({
+    document: await call('GET', payloadPath, { signal }),
+  }));
+  const text = payload.value && indentedJson(payload.value.document);
+  return (
+    <div class="columns">
+      <div>
+        <Outcomes {...props} payload={text} />
+      </div>
+      <div>
+        <Section title="Payload">
+          <div class="below">
+            <Loaded resource={payload}>{({ document }) => <Payload value={document} />}</Loaded>
+          </div>
+        </Section>
+        <BroadcastFacts broadcast={broadcast} readAtMs={readAtMs} />
+      </div>
+    </div>
   );
 }
 
@@ -137,32 +155,40 @@ function BroadcastTools(props: OfBroadcastProps & { refresh: () => void }) {
   );
 }
 
-function Pace({ broadcast, readAtMs }: { broadcast: BroadcastDocument; readAtMs: number | undefined }) {
-  const { devices, queued, refused, created_at, ended_at } = broadcast;
+/** How far the fan-out is, and how fast. */
+function PaceFacts({ broadcast, readAtMs }: FactsProps) {
+  const { devices, queued, created_at, ended_at, pause_after } = broadcast;
   const { perSecond, secondsLeft } = usePace(broadcast, readAtMs);
   const done = doneOf(broadcast);
   const tookMs = ended_at === null ? undefined : Date.parse(ended_at) - Date.parse(created_at);
-  const rate = tookMs === undefined ? perSecond : (done * 1_000) / Math.max(tookMs, 1);
   const count = (one: number): string =>
     one.toLocaleString('en', { maximumFractionDigits: one < 10 ? 1 : 0 });
-  const figures: readonly Figure[] = [
-    ['Queued', count(queued)],
-    ['Not queued', count(refused), refused > 0 ? 'warn' : ''],
-    ['Left', devices === null ? '–' : count(devices - done)],
-    ['Rate', rate === undefined ? '–' : `${count(rate)}/s`],
-    tookMs === undefined
-      ? ['Time left', isRunning(broadcast) && secondsLeft !== undefined ? spanText(secondsLeft * 1_000) : '–']
-      : ['Took', tookMs < 1_000 ? '< 1 s' : spanText(tookMs)],
-  ];
   return (
-    <div class="stack">
-      <Figures figures={figures} />
-      <Turns broadcast={broadcast} />
-    </div>
+    <>
+      <Fact name="Queued">
+        {count(queued)}
+        {devices !== null && ` of ${count(devices)}`}
+        {devices !== null && ended_at === null && `, ${count(devices - done)} to come`}
+      </Fact>
+      {tookMs !== undefined ? (
+        <Fact name="Took">{tookMs < 1_000 ? 'less than 1 s' : spanText(tookMs)}</Fact>
+      ) : (
+        <Fact name="Rate">
+          {perSecond === undefined || !isRunning(broadcast) ? '–' : `${count(perSecond)}/s`}
+          {isRunning(broadcast) && secondsLeft !== undefined && `, ${spanText(secondsLeft * 1_000)} left`}
+        </Fact>
+      )}
+      {pause_after !== null && <Fact name="Pauses">after the first {count(pause_after)}</Fact>}
+    </>
   );
 }
 
-function BroadcastFacts({ broadcast }: { broadcast: BroadcastDocument }) {
+interface FactsProps {
+  broadcast: BroadcastDocument;
+  readAtMs: number | undefined;
+}
+
+function BroadcastFacts({ broadcast, readAtMs }: FactsProps) {
   const { broadcast_id, payload_bytes, created_at, ended_at, deliver_at } = broadcast;
   const { ttl_seconds, mailbox_mails_max, requeues_max } = broadcast;
   const ofFleet = 'as the fleet has it';
@@ -172,6 +198,7 @@ function BroadcastFacts({ broadcast }: { broadcast: BroadcastDocument }) {
         <Fact name="To">
           <Untrusted text={targetText(broadcast)} lengthMax={2_200} />
         </Fact>
+        <PaceFacts broadcast={broadcast} readAtMs={readAtMs} />
         <Fact name="Begun">
           <Moment time={created_at} />
         </Fact>
@@ -185,7 +212,7 @@ function BroadcastFacts({ broadcast }: { broadcast: BroadcastDocument }) {
             <Moment time={deliver_at} />
           </Fact>
         )}
-        <Fact name="Payload">{payload_bytes.toLocaleString('en')} B</Fact>
+        <Fact name="Size">{payload_bytes.toLocaleString('en')} B</Fact>
         <Fact name="Time to live">{ttl_seconds === null ? ofFleet : spanText(ttl_seconds * 1_000)}</Fact>
         <Fact name="Mails at most">{mailbox_mails_max?.toLocaleString('en') ?? ofFleet}</Fact>
         <Fact name="Requeues">{requeues_max?.toLocaleString('en') ?? ofFleet}</Fact>

@@ -12,12 +12,14 @@ const pageMax = 1_000;
 
 export interface DeviceRowsProps<T> {
   fleetId: string;
-  /** Path of the list in the API, and how a page of it is read. */
+  /** Address of the list, by which it is read anew. */
   path: string;
-  read(page: { after: string; limit: number }, signal: AbortSignal): Promise<ListDocument<T>>;
+  read: ReadRows<T>;
   everySeconds: number | undefined;
   /** Parts of the address that a row leads to, after the fleet; `nameOf` and `textOf` are its words. */
   placeOf(item: T): readonly string[];
+  /** Likewise, of what its text is about; undefined: nothing of its own. */
+  aboutOf?(item: T): readonly string[] | undefined;
   /** Name of the device; null if the device no longer exists. */
   nameOf(item: T): string | null;
   textOf(item: T): string;
@@ -27,26 +29,37 @@ export interface DeviceRowsProps<T> {
 
 /** A list of devices, of which more are read when they are asked for. */
 export function DeviceRows<T extends { device_id: string }>(props: DeviceRowsProps<T>) {
-  const { fleetId, path, read, everySeconds, placeOf, nameOf, textOf, command } = props;
+  const { fleetId, path, read, everySeconds, placeOf, aboutOf, nameOf, textOf, command } = props;
   const [limit, setLimit] = useState(100);
-  const list = useResource(`${path}?${limit}`, (signal) => readRows(read, limit, signal), everySeconds);
+  const list = useResource(`${path} ${limit}`, (signal) => readRows(read, limit, signal), everySeconds);
   return (
     <Loaded resource={list}>
       {({ items, next }) => (
         <>
           {items.length === 0 && next === null && <p class="empty">There are none now.</p>}
           <ul class="list">
-            {items.map((item) => (
-              <li key={item.device_id}>
-                <a class="row" href={href([fleetId, ...placeOf(item)])}>
-                  <code>{item.device_id}</code>
-                  <span class="cut">
-                    <Untrusted text={nameOf(item) ?? ''} lengthMax={80} />
+            {items.map((item) => {
+              const about = aboutOf?.(item);
+              return (
+                <li class="row is-double" key={item.device_id}>
+                  <a class="inline" href={href([fleetId, ...placeOf(item)])}>
+                    <code>{item.device_id}</code>
+                    <span class="cut">
+                      <Untrusted text={nameOf(item) ?? ''} lengthMax={80} />
+                    </span>
+                  </a>
+                  <span class="end small">
+                    {about === undefined ? (
+                      textOf(item)
+                    ) : (
+                      <a class="link" href={href([fleetId, ...about])}>
+                        {textOf(item)}
+                      </a>
+                    )}
                   </span>
-                  <span class="end small">{textOf(item)}</span>
-                </a>
-              </li>
-            ))}
+                </li>
+              );
+            })}
           </ul>
           {next !== null && limit < shownMax && (
             <Act kind="plain" onClick={() => setLimit(Math.min(limit * 5, shownMax))}>
@@ -64,8 +77,15 @@ export function DeviceRows<T extends { device_id: string }>(props: DeviceRowsPro
   );
 }
 
-async function readRows<T>(
-  read: DeviceRowsProps<T>['read'],
+/** Reads a page of the list. */
+export type ReadRows<T> = (
+  page: { after: string; limit: number },
+  signal: AbortSignal,
+) => Promise<ListDocument<T>>;
+
+/** Reads so many rows, page by page. */
+export async function readRows<T>(
+  read: ReadRows<T>,
   limit: number,
   signal: AbortSignal,
 ): Promise<ListDocument<T>> {

@@ -1,46 +1,64 @@
 import { useRef } from 'preact/hooks';
-import type { BroadcastDocument } from '../../../contract/broadcast.ts';
+import type { BroadcastDocument, BroadcastOutcomesDocument } from '../../../contract/broadcast.ts';
+import { countedParts } from './outcome-parts.ts';
 
-/** How many devices of a broadcast had their turn: a bar, and the numbers. */
-export function Turns({ broadcast }: { broadcast: BroadcastDocument }) {
-  const { devices, name, queued, refused } = broadcast;
-  const done = doneOf(broadcast);
-  const count = (one: number): string => one.toLocaleString('en');
-  if (devices === null) return <span class="soft">{count(done)} so far</span>;
-  return (
-    <span class="turns">
-      <span
-        class="bar"
-        role="img"
-        aria-label={`${name}: ${count(queued)} queued, ${count(refused)} refused, of ${count(devices)}`}
-      >
-        <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
-          <rect class="is-done" width={share(queued, devices)} height="4" />
-          <rect class="is-bad" x={share(queued, devices)} width={share(refused, devices)} height="4" />
-        </svg>
-      </span>
-      <span class="soft small">
-        {count(done)} of {count(devices)}
-      </span>
-    </span>
-  );
+const count = (one: number): string => one.toLocaleString('en');
+
+export interface OutcomeBarProps {
+  broadcast: BroadcastDocument;
+  /** Undefined until they are counted. */
+  outcomes: BroadcastOutcomesDocument | undefined;
+  /** False where the numbers stand beside it. */
+  hasWords?: boolean;
 }
 
-function share(part: number, whole: number): number {
-  return whole === 0 ? 100 : (part / whole) * 100;
+/** What became of a broadcast: one bar in parts, and their numbers. */
+export function OutcomeBar({ broadcast, outcomes, hasWords = true }: OutcomeBarProps) {
+  const { devices, name } = broadcast;
+  const parts = countedParts(broadcast, outcomes).filter((part) => part.count > 0);
+  const done = doneOf(broadcast);
+  const whole = Math.max(devices ?? done, done, 1);
+  const words = parts.map((part) =>
+    outcomes === undefined && part.tone === 'waits'
+      ? `${count(part.count)} queued`
+      : `${count(part.count)} ${part.name.toLowerCase()}`,
+  );
+  const left = whole - done;
+  if (devices !== null && left > 0 && broadcast.ended_at === null) words.push(`${count(left)} to come`);
+  const text = words.length === 0 ? (devices === 0 ? 'no device fits' : 'none yet') : words.join(', ');
+  let x = 0;
+  return (
+    <span class="turns">
+      <span class="bar" role="img" aria-label={`${name}: ${text}`}>
+        <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+          {parts.map((part) => {
+            const width = (part.count / whole) * 100;
+            x += width;
+            return <rect key={part.name} class={`is-${part.tone}`} x={x - width} width={width} height="4" />;
+          })}
+        </svg>
+      </span>
+      {hasWords && <span class="soft small">{text}</span>}
+    </span>
+  );
 }
 
 const marks: Readonly<Record<BroadcastDocument['state'], string>> = {
   running: 'is-connected',
   held: 'is-warn',
   paused: 'is-queued',
-  done: 'is-acked',
+  done: 'is-disabled',
   cancelled: 'is-disabled',
 };
 
-/** The state of a broadcast, with its word also where there is little room. */
-export function BroadcastMark({ broadcast: { state } }: { broadcast: Pick<BroadcastDocument, 'state'> }) {
-  return <span class={`state ${marks[state]}`}>{state}</span>;
+/** The state of a broadcast. One that is done says to how many it was queued, which is not that they have taken it. */
+export function BroadcastMark({
+  broadcast: { state, queued, refused },
+}: {
+  broadcast: Pick<BroadcastDocument, 'state' | 'queued' | 'refused'>;
+}) {
+  const done = refused === 0 ? 'queued to all' : `queued to ${count(queued)} of ${count(queued + refused)}`;
+  return <span class={`state ${marks[state]}`}>{state === 'done' ? done : state}</span>;
 }
 
 /** Time over which the rate is measured. */

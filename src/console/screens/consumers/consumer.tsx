@@ -20,7 +20,7 @@ import { Behind, LostRecords, PauseReader, ReaderState } from './reader.tsx';
 /** One consumer: its place in the log of each shard, and who has a batch of it. */
 export function ConsumerScreen({ fleetId, name }: { fleetId: string; name: string }) {
   const path = pathTo('/fleets/{fleet_id}/consumers/{name}', { fleet_id: fleetId, name });
-  const consumer = useDocument(path, 3);
+  const consumer = useDocument(path, 10);
   const [asked, setAsked] = useState<Asked | undefined>();
   const close = (): void => setAsked(undefined);
   useKeys({ r: consumer.refresh });

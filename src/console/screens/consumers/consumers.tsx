@@ -17,7 +17,7 @@ import { ConsumerForm } from './consumer-form.tsx';
 import { ForwarderForm } from './forwarder-form.tsx';
 import { Behind, LostRecords, PauseReader, ReaderState } from './reader.tsx';
 
-const everySeconds = 3;
+const everySeconds = 15;
 
 /** Who reads the records of a fleet: how far behind each is, what it lost, and why it stands still. */
 export function ConsumersScreen({ fleetId }: { fleetId: string }) {

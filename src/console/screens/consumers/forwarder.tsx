@@ -24,7 +24,7 @@ import { RotateSigningSecret } from './rotate-signing-secret.tsx';
 /** One forwarder: where it stands, why it fails, what its destination refused. */
 export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: string }) {
   const path = pathTo('/fleets/{fleet_id}/forwarders/{name}', { fleet_id: fleetId, name });
-  const forwarder = useDocument(path, 2);
+  const forwarder = useDocument(path, 10);
   useKeys({ r: forwarder.refresh });
   const { value, refresh } = forwarder;
   const [asked, setAsked] = useState<Asked | undefined>();

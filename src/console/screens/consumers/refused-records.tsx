@@ -69,6 +69,7 @@ export function RefusedRecords({ fleetId, path, count, onChanged }: RefusedRecor
       {isAsked && (
         <Confirm
           title="Drop all dead letters"
+          count={count}
           work={() => call('DELETE', all)}
           onClose={() => setAsked(false)}
           onDone={onChanged}

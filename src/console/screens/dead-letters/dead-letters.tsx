@@ -1,7 +1,7 @@
 import { useContext } from 'preact/hooks';
 import { deadLetterColumns } from '../../../contract/columns/mail.ts';
-import type { DeadLetterDocument, LetterFilter } from '../../../contract/dead-letter.ts';
-import { pathTo } from '../../../contract/routes/path.ts';
+import type { DeadLetterDocument, LetterCountDocument, LetterFilter } from '../../../contract/dead-letter.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { AttentionContext } from '../../frame/attention.ts';
 import { Section } from '../../frame/frame.tsx';
 import { addressFilter, FilterSelect, FilterText, spans } from '../../lists/filters.tsx';
@@ -54,10 +54,17 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
   const { filter, flags } = filterOf(search.value);
   const path = pathTo('/fleets/{fleet_id}/dead-letters', { fleet_id: fleetId });
   const after = search.value.get('after') ?? '';
-  const query = { ...filter, reason: filter.reason && [filter.reason].flat(), after };
+  const counted = { ...filter, reason: filter.reason && [filter.reason].flat() };
+  const query = { ...counted, after };
   const list = useResource(`${path}?${search.value}`, (signal) =>
     call('GET', path, { query: { ...query, limit: pageLetters }, signal }),
   );
+  const countPath = below(path, ':count', {});
+  // A span moves on: the address says whether it is another list.
+  const count = useResource(`${countPath}?${search.value}`, (signal) =>
+    call('GET', countPath, { query: counted, signal }),
+  );
+  const total = count.value && { letters: count.value.letters, isAll: count.value.is_all };
   const attention = useContext(AttentionContext);
   return (
     <LetterList
@@ -65,10 +72,15 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
       commands={[
         { command: ['dead-letter', 'list', '--fleet', fleetId, ...flags], request: { path, query } },
       ]}
-      filters={<LetterFilters fleetId={fleetId} />}
+      filters={
+        <>
+          <LetterFilters fleetId={fleetId} />
+          {count.value && <LetterGroups fleetId={fleetId} count={count.value} />}
+        </>
+      }
       resource={list}
       scope="mail"
-      all="all that fit"
+      total={total}
       empty={
         search.value.size === 0
           ? 'No dead letter: every mail that ended was acknowledged or withdrawn.'
@@ -93,7 +105,10 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
       settle={(verb, letters, signal, onProgress) =>
         settleLetters(fleetId, verb, letters ?? filter, signal, onProgress)
       }
-      onSettled={() => attention?.refresh()}
+      onSettled={() => {
+        count.refresh();
+        attention?.refresh();
+      }}
     />
   );
 }
@@ -111,10 +126,42 @@ function LetterFilters({ fleetId }: { fleetId: string }) {
   );
 }
 
-function questionOf(verb: Verb, letters: Chosen<DeadLetterDocument>): string {
+const shownGroups = 8;
+
+/** What the letters of the list have in common: mail and reason, each a link to those alone. */
+function LetterGroups({ fleetId, count }: { fleetId: string; count: LetterCountDocument }) {
+  const { groups } = count;
+  if (groups.length < 2) return null;
+  const parameters = Object.fromEntries(search.value);
+  return (
+    <ul class="list is-groups" aria-label="By mail and reason">
+      {groups.slice(0, shownGroups).map(({ name, reason, letters, last_died_at }) => (
+        <li key={`${name} ${reason}`}>
+          <a
+            class="row"
+            href={href([fleetId, 'dead-letters'], { ...parameters, after: undefined, name, reason })}
+          >
+            <span class="number strong">{letters.toLocaleString('en')}</span>
+            <span class="cut">
+              {name} <span class="soft">{reason.replaceAll('_', ' ')}</span>
+            </span>
+            <span class="end small">
+              last <Moment time={last_died_at} />
+            </span>
+          </a>
+        </li>
+      ))}
+      {groups.length > shownGroups && (
+        <li class="row hint">and {groups.length - shownGroups} further kinds</li>
+      )}
+    </ul>
+  );
+}
+
+function questionOf(verb: Verb, letters: Chosen<DeadLetterDocument>, count: string | undefined): string {
   const which =
     letters === undefined
-      ? 'All letters that fit the filter'
+      ? `All letters that fit the filter${count === undefined ? '' : `, ${count}`}`
       : letters.length === 1
         ? 'One letter'
         : `${letters.length.toLocaleString('en')} letters`;

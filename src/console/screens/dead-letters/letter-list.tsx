@@ -24,6 +24,17 @@ export type Chosen<Letter> = readonly Letter[] | undefined;
 /** How many letters came to what end so far, by the word for it. */
 export type LetterCounts = Readonly<Record<string, number>>;
 
+/** How many letters a list has; `isAll` is false where there are more than were counted. */
+export interface LetterTotal {
+  letters: number;
+  isAll: boolean;
+}
+
+/** `997`, or `10,000+`. */
+export function totalText({ letters, isAll }: LetterTotal): string {
+  return `${letters.toLocaleString('en')}${isAll ? '' : '+'}`;
+}
+
 export interface LetterSideProps<Letter> {
   fleetId: string;
   letter: Letter;
@@ -40,8 +51,8 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
   resource: Resource<ListDocument<Letter>>;
   /** Scope that it takes to replay and drop. */
   scope: Scope;
-  /** Words for all of them: `all that fit`. */
-  all: string;
+  /** How many there are, where that is counted. */
+  total?: LetterTotal | undefined;
   empty: ComponentChildren;
   keyOf(letter: Letter): string;
   /** Labels the boxes that select several; absent: one is acted on at a time. */
@@ -53,7 +64,7 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
   /** Shows what is known of one, with the buttons that act on it. */
   side(letter: Letter, tools: ComponentChildren): ComponentChildren;
   /** Says which are meant, and what will become of them. */
-  question(verb: Verb, letters: Chosen<Letter>): string;
+  question(verb: Verb, letters: Chosen<Letter>, count: string | undefined): string;
   settle(
     verb: Verb,
     letters: Chosen<Letter>,
@@ -65,9 +76,10 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
 
 /** A list of what failed for good: looked at one by one, replayed or dropped, some or all. */
 export function LetterList<Letter, const C extends ListColumns<Letter>>(props: LetterListProps<Letter, C>) {
-  const { title, beside, commands, filters, resource, scope, all, empty, onSettled } = props;
+  const { title, beside, commands, filters, resource, scope, total, empty, onSettled } = props;
   const [asked, setAsked] = useState<{ verb: Verb; letters: Chosen<Letter> } | undefined>();
   const unless = resource.value?.items.length === 0 ? 'There is none.' : undefined;
+  const all = total === undefined ? 'all' : `all ${totalText(total)}`;
   const askAll = (verb: Verb) => () => setAsked({ verb, letters: undefined });
   return (
     <Screen
@@ -183,16 +195,24 @@ interface SettlementProps<Letter, C extends ListColumns<Letter>> {
 
 function Settlement<Letter, C extends ListColumns<Letter>>(props: SettlementProps<Letter, C>) {
   const { list, verb, letters, onClose, onDone } = props;
+  const total = letters === undefined ? list.total : { letters: letters.length, isAll: true };
+  const count = total && totalText(total);
+  const title = verb === 'replay' ? 'Replay' : 'Drop';
   return (
     <LongWork<LetterCounts>
-      title={verb === 'replay' ? 'Replay' : 'Drop'}
+      title={title}
       kind={verb === 'replay' ? 'main' : 'bad'}
+      verb={
+        count === undefined ? `${title} all` : `${title} ${count} ${count === '1' ? 'letter' : 'letters'}`
+      }
+      // A replay destroys nothing.
+      count={verb === 'drop' ? total?.letters : undefined}
       work={(signal, onProgress) => list.settle(verb, letters, signal, onProgress)}
       shown={(counts, isDone) => <p role="status">{countsText(counts, isDone)}</p>}
       onClose={onClose}
       onDone={onDone}
     >
-      <p>{list.question(verb, letters)}</p>
+      <p>{list.question(verb, letters, count)}</p>
     </LongWork>
   );
 }

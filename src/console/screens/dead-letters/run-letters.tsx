@@ -40,7 +40,6 @@ export function RunLettersScreen({ fleetId, name }: { fleetId: string; name: str
       }
       resource={list}
       scope="admin"
-      all="all"
       empty={
         <>
           No run of this action has failed for good. Those of mail are under{' '}

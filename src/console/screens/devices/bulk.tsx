@@ -1,40 +1,66 @@
 import { useState } from 'preact/hooks';
 import { Field } from '../../forms/field.tsx';
 import { LongWork } from '../../forms/long-work.tsx';
+import { tellDone } from '../../forms/toast.tsx';
+import { typedFrom } from '../../forms/typed-count.tsx';
 import { Act } from '../../parts/act.tsx';
+import { ErrorBanner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
+import { useSubmit } from '../../server/submit.ts';
 import { sendTo } from '../send/send-to.ts';
-import { type BulkEdit, type ChangeProgress, changeDevices, type DeviceSelection } from './selection.ts';
+import {
+  type BulkEdit,
+  type ChangeProgress,
+  changeDevices,
+  type DeviceSelection,
+  devicesText,
+  inverseOf,
+  useDeviceCount,
+} from './selection.ts';
 
 export interface BulkProps {
   fleetId: string;
   selection: DeviceSelection;
-  /** The query on the screen, which "all that fit" repeats. */
-  queryText: string;
-  /** Selects all that fit; undefined if that is so, or there are no others. */
+  /** Selects all that fit; undefined if that is so. */
   onAll: (() => void) | undefined;
   onDone: () => void;
   onClear: () => void;
 }
 
+type Verb = 'add' | 'remove' | 'enable' | 'disable';
+
 const number = (count: number): string => count.toLocaleString('en');
 
-function sentenceOf(selection: DeviceSelection, queryText: string): string {
+function sentenceOf(selection: DeviceSelection, count: number | undefined): string {
   if ('ids' in selection) return `${number(selection.ids.length)} selected`;
-  const { count } = selection;
-  const which = queryText === '' ? 'of the fleet' : `that fit ${queryText}`;
+  const which = selection.text === '' ? 'of the fleet' : `that fit ${selection.text}`;
   return count === undefined ? `All ${which}` : `All ${number(count)} ${which}`;
 }
 
 /** Offers what can be done with the devices that are selected, one answer for all of them. */
-export function Bulk({ fleetId, selection, queryText, onAll, onDone, onClear }: BulkProps) {
-  const [asked, setAsked] = useState<'add' | 'remove' | 'enable' | 'disable' | undefined>();
-  const target = targetOf(selection);
-  const noTarget = 'A broadcast goes to devices of a list, to one tag, or to all: give these a tag first.';
+export function Bulk({ fleetId, selection, onAll, onDone, onClear }: BulkProps) {
+  const [asked, setAsked] = useState<Verb | undefined>();
+  const { error, isBusy, submit } = useSubmit();
+  const counted = useDeviceCount(fleetId, selection);
+  const count = counted.value?.devices;
+  const sentence = sentenceOf(selection, count);
+  // Few are changed at once: it can be taken back.
+  const set = (isEnabled: boolean) => (): void => {
+    if (count === undefined || count > typedFrom) {
+      setAsked(isEnabled ? 'enable' : 'disable');
+      return;
+    }
+    const change = { enabled: isEnabled };
+    void submit(async () => {
+      tellChanged(fleetId, change, await changeDevices(fleetId, selection, change));
+      onDone();
+    });
+  };
+  const unless = isBusy ? 'On its way' : count === 0 ? 'None fits.' : undefined;
   return (
     <section class="bulk" aria-label="Selected devices">
       <span class="strong" role="status">
-        <Untrusted text={sentenceOf(selection, queryText)} />
+        <Untrusted text={sentence} />
       </span>
       {onAll && (
         <Act kind="plain" onClick={onAll}>
@@ -47,32 +73,34 @@ export function Bulk({ fleetId, selection, queryText, onAll, onDone, onClear }: 
       <span class="inline end">
         <Act
           scope="mail"
-          unless={target === undefined ? noTarget : undefined}
+          unless={unless}
           onClick={() => {
-            sendTo.value = target;
+            sendTo.value = selection;
           }}
         >
           Send mail
         </Act>
-        <Act scope="provision" onClick={() => setAsked('add')}>
+        <Act scope="provision" unless={unless} onClick={() => setAsked('add')}>
           Add tag
         </Act>
-        <Act scope="provision" onClick={() => setAsked('remove')}>
+        <Act scope="provision" unless={unless} onClick={() => setAsked('remove')}>
           Remove tag
         </Act>
-        <Act scope="provision" onClick={() => setAsked('enable')}>
+        <Act scope="provision" unless={unless} onClick={set(true)}>
           Enable
         </Act>
-        <Act scope="provision" kind="bad" onClick={() => setAsked('disable')}>
+        <Act scope="provision" unless={unless} kind="bad" onClick={set(false)}>
           Disable
         </Act>
       </span>
+      {error && <ErrorBanner error={error} />}
       {asked && (
         <BulkChange
           fleetId={fleetId}
           selection={selection}
           what={asked}
-          sentence={sentenceOf(selection, queryText)}
+          sentence={sentence}
+          count={count}
           onClose={() => setAsked(undefined)}
           onDone={onDone}
         />
@@ -81,44 +109,49 @@ export function Bulk({ fleetId, selection, queryText, onAll, onDone, onClear }: 
   );
 }
 
-/** The target of a broadcast that is just what is selected; undefined if there is no such one. */
-function targetOf(
-  selection: DeviceSelection,
-): { devices: readonly string[] } | { tag: string } | { all: true } | undefined {
-  if ('ids' in selection) return { devices: selection.ids };
-  const [[key, value] = [], ...others] = Object.entries(selection.filter);
-  if (key === undefined) return { all: true };
-  const [tag, ...tags] = Array.isArray(value) ? value : [];
-  return key === 'tag' && others.length === 0 && tags.length === 0 && tag !== undefined ? { tag } : undefined;
-}
-
 interface BulkChangeProps {
   fleetId: string;
   selection: DeviceSelection;
-  what: 'add' | 'remove' | 'enable' | 'disable';
+  what: Verb;
   sentence: string;
+  /** Undefined until it is known. */
+  count: number | undefined;
   onClose: () => void;
   onDone: () => void;
 }
 
 const titles = { add: 'Add a tag', remove: 'Remove a tag', enable: 'Enable', disable: 'Disable' };
 
-function changeOf(what: BulkChangeProps['what'], tag: string): BulkEdit {
+function changeOf(what: Verb, tag: string): BulkEdit {
   if (what === 'add') return { add_tags: [tag] };
   if (what === 'remove') return { remove_tags: [tag] };
   return { enabled: what === 'enable' };
 }
 
+function verbOf(what: Verb, count: number | undefined): string {
+  const devices = count === undefined ? '…' : devicesText(count);
+  if (what === 'add') return `Add the tag to ${devices}`;
+  return what === 'remove' ? `Remove the tag from ${devices}` : `${titles[what]} ${devices}`;
+}
+
 /** Says again what will be changed, changes it, and shows how far it is. */
-function BulkChange({ fleetId, selection, what, sentence, onClose, onDone }: BulkChangeProps) {
+function BulkChange({ fleetId, selection, what, sentence, count, onClose, onDone }: BulkChangeProps) {
   const [tag, setTag] = useState('');
   const needsTag = what === 'add' || what === 'remove';
+  const change = changeOf(what, tag.trim());
   return (
     <LongWork<ChangeProgress>
       title={titles[what]}
-      work={(signal, onProgress) =>
-        changeDevices(fleetId, selection, changeOf(what, tag), signal, onProgress)
-      }
+      kind={what === 'disable' ? 'bad' : 'main'}
+      verb={verbOf(what, count)}
+      count={count}
+      unless={count === undefined ? 'They are being counted.' : undefined}
+      work={async (signal, onProgress) => {
+        const progress = await changeDevices(fleetId, selection, change, signal, onProgress);
+        if (progress.refused.length > 0) return;
+        tellChanged(fleetId, change, progress);
+        onClose();
+      }}
       shown={(progress, isDone) => <Outcome progress={progress} isDone={isDone} />}
       onClose={onClose}
       onDone={onDone}
@@ -131,6 +164,27 @@ function BulkChange({ fleetId, selection, what, sentence, onClose, onDone }: Bul
         <p class="soft">Their streams end within a second, and all they send is refused.</p>
       )}
     </LongWork>
+  );
+}
+
+/** Says what was changed, and offers to take it back from those that were not so before. */
+function tellChanged(fleetId: string, change: BulkEdit, progress: ChangeProgress): void {
+  const { changed, unchanged, refused, changedIds } = progress;
+  const devices = devicesText(changed);
+  const text =
+    'enabled' in change
+      ? `${change.enabled ? 'Enabled' : 'Disabled'} ${devices}`
+      : 'add_tags' in change
+        ? `Added the tag ${change.add_tags.join()} to ${devices}`
+        : `Removed the tag ${change.remove_tags.join()} from ${devices}`;
+  const rest = [
+    unchanged > 0 && `${number(unchanged)} were so already`,
+    refused.length > 0 && `${refused.length} refused: ${refused[0]?.device_id} ${refused[0]?.msg}`,
+  ];
+  const undo = (ids: readonly string[]) => () => changeDevices(fleetId, { ids }, inverseOf(change));
+  tellDone(
+    `${[text, ...rest.filter(Boolean)].join('; ')}.`,
+    changed > 0 && changedIds !== undefined ? undo(changedIds) : undefined,
   );
 }
 

@@ -130,7 +130,7 @@ function Found({ fleetId, text, page, onChanged }: FoundProps) {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const [isAll, setAll] = useState(false);
   const { items, next } = page;
-  const { filter } = useMemo(() => parseDeviceQuery(text), [text]);
+  const { filter, flags } = useMemo(() => parseDeviceQuery(text), [text]);
   const clear = (): void => {
     setIds(new Set());
     setAll(false);
@@ -147,9 +147,7 @@ function Found({ fleetId, text, page, onChanged }: FoundProps) {
   });
   const isPaged = search.value.get('after') !== null;
   const isEmpty = items.length === 0 && next === null;
-  const selection = isAll
-    ? { filter, count: next === null && !isPaged ? items.length : undefined }
-    : { ids: [...ids] };
+  const selection = isAll ? { filter, flags, text } : { ids: [...ids] };
   return (
     <>
       {isEmpty ? (
@@ -171,7 +169,6 @@ function Found({ fleetId, text, page, onChanged }: FoundProps) {
         <Bulk
           fleetId={fleetId}
           selection={selection}
-          queryText={text}
           onAll={isAll ? undefined : () => setAll(true)}
           onClear={clear}
           onDone={onChanged}

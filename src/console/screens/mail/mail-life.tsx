@@ -1,11 +1,18 @@
 import type { ReceiptDocument } from '../../../contract/mail.ts';
 import { Moment } from '../../parts/moment.tsx';
-import { fineSpanText } from '../../server/clock.ts';
+import { fineSpanText, serverNow } from '../../server/clock.ts';
 import { pathOfMail } from '../../server/device-path.ts';
 import { type Resource, useDocument } from '../../server/resource.ts';
 import { followedNow } from '../../server/ticking.ts';
 
-const everySeconds = 1;
+const newSeconds = 1;
+const oldSeconds = 10;
+/** A mail is watched closely for so long after it was queued. */
+const newMs = 120_000;
+
+function everySeconds({ queued_at }: ReceiptDocument): number {
+  return queued_at !== null && serverNow() - Date.parse(queued_at) < newMs ? newSeconds : oldSeconds;
+}
 
 /** How a mail ended, in words. */
 export const ends: Readonly<Record<string, string>> = {

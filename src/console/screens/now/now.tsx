@@ -18,7 +18,7 @@ const FirstSteps = lazyScreen(async () => (await import('../set-up.tsx')).FirstS
 /** The first screen: find a device, see how many are well, and what is not. */
 export function NowScreen({ fleetId }: { fleetId: string }) {
   const path = pathTo('/fleets/{fleet_id}/counts', { fleet_id: fleetId });
-  const counts = useDocument(path, 5);
+  const counts = useDocument(path, 15);
   const isNew = counts.value !== undefined && counts.value.devices <= 1;
   const send = (): void => {
     sendTo.value = { deviceId: '' };

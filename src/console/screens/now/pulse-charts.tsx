@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { TopDocument } from '../../../contract/server.ts';
 import { Section } from '../../frame/frame.tsx';
@@ -7,7 +7,7 @@ import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import { serverNow } from '../../server/clock.ts';
-import { useDocument } from '../../server/resource.ts';
+import { quickAtFirst, useDocument } from '../../server/resource.ts';
 import { type Beat, beatsAfter } from './pulse.ts';
 
 /** Kept while the page is open, for whoever comes back to it. */
@@ -20,7 +20,8 @@ const milliseconds = (value: number): string =>
 
 /** Draws what the server has done in the last minutes, and who asks most. */
 export function Pulse({ fleetId }: { fleetId: string }) {
-  const top = useDocument(pathTo('/top', {}), 2);
+  const [every] = useState(() => quickAtFirst(4, 15));
+  const top = useDocument(pathTo('/top', {}), every);
   const { value } = top;
   useEffect(() => {
     if (value === undefined || value.time === before?.time) return;

@@ -11,9 +11,9 @@ export interface Beat {
 }
 
 /** Between two looks of a page that is open; after longer its charts have a gap, for a mean over it says nothing. */
-const lookSecondsMax = 10;
+const lookSecondsMax = 45;
 
-/** Five minutes of two seconds each. */
+/** Five minutes, also of two seconds each. */
 const beatsMax = 150;
 
 function requestsOf({ requests }: TopDocument): number {

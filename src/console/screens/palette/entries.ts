@@ -3,6 +3,7 @@ import { go, href, path } from '../../page/router.ts';
 import { shownText } from '../../parts/untrusted.tsx';
 import { logOut, may } from '../../session/session.ts';
 import { isPlainDeviceId } from '../devices/device-query.ts';
+import { wholeFleet } from '../devices/selection.ts';
 import { spellingsOf } from '../devices/spellings.ts';
 import { sendTo } from '../send/send-to.ts';
 
@@ -67,7 +68,7 @@ export function standingEntries(fleetId: string): PaletteEntry[] {
       }),
     ),
     doing('Send mail to a device', () => (sendTo.value = { deviceId: '' }), lacks('mail')),
-    doing('Broadcast to all devices', () => (sendTo.value = { all: true }), lacks('mail')),
+    doing('Broadcast to all devices', () => (sendTo.value = wholeFleet), lacks('mail')),
     doing('Make a token', target('access/tokens', { new: '1' }), lacks('admin')),
     doing('Make a claim token', target('access/claim-tokens', { new: '1' }), lacks('provision')),
     doing('Take a backup', target('server', { backup: '1' }), lacks('admin')),

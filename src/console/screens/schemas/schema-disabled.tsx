@@ -7,7 +7,7 @@ import type { SchemaName } from './schema-text.ts';
 /** Why bodies for it are refused now. */
 export function SchemaDisabled({ fleetId, kind, name }: SchemaName) {
   const path = pathTo('/fleets/{fleet_id}/schemas', { fleet_id: fleetId });
-  const list = useDocument(path, 10);
+  const list = useDocument(path, 15);
   const reason = list.value?.items.find((one) => one.kind === kind && one.name === name)?.disabled ?? null;
   if (reason === null) return null;
   return (

@@ -18,7 +18,7 @@ import { newSchema, schemaDraftKey } from './schema-text.ts';
 import { type SchemaUses, useSchemaUses } from './schema-uses.ts';
 import { UsedBy } from './used-by.tsx';
 
-const everySeconds = 10;
+const everySeconds = 15;
 /** Rows drawn at first; the rest when they are asked for. */
 const drawnRows = 200;
 

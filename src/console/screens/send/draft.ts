@@ -16,11 +16,15 @@ export interface Draft {
   ttl: string;
   /** Local time as its field has it; empty: now. */
   deliverAt: string;
+  /** Devices after which a broadcast pauses; empty: it does not. */
+  pauseAfter: string;
 }
 
 export function emptyDraft(recipient: Recipient): Draft {
   const deviceId = 'deviceId' in recipient ? recipient.deviceId : '';
-  return { deviceId, name: '', mode: 'json', json: '{}', fields: [], values: {}, ttl: '', deliverAt: '' };
+  const { name = '', payload: json = '{}' } = recipient.mail ?? {};
+  const times = { ttl: '', deliverAt: '', pauseAfter: '' };
+  return { deviceId, name, mode: 'json', json, fields: [], values: {}, ...times };
 }
 
 /** The payload as it is sent, byte for byte; undefined while it is none. */

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Field } from '../../forms/field.tsx';
@@ -13,7 +14,8 @@ import { formFieldsOf } from './schema-form.ts';
 export interface MailFormProps {
   fleetId: string;
   draft: Draft;
-  isToDevice: boolean;
+  /** Who gets it, of a broadcast; absent: the draft names the device. */
+  recipients?: ComponentChildren;
   /** Errors of the last attempt, by the path in the payload. */
   errors: readonly { path: string; msg: string }[];
   onChange: (changed: Partial<Draft>) => void;
@@ -21,14 +23,14 @@ export interface MailFormProps {
 }
 
 /** The fields of a mail: to whom, which, and its payload by its schema or as JSON. */
-export function MailForm({ fleetId, draft, isToDevice, errors, onChange, onSend }: MailFormProps) {
+export function MailForm({ fleetId, draft, recipients, errors, onChange, onSend }: MailFormProps) {
   const onKey = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) onSend();
   };
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for the button below
     <div class="stack" onKeyDown={onKey}>
-      {isToDevice && <To fleetId={fleetId} deviceId={draft.deviceId} onChange={onChange} />}
+      {recipients ?? <To fleetId={fleetId} deviceId={draft.deviceId} onChange={onChange} />}
       <NameAndPayload fleetId={fleetId} draft={draft} errors={errors} onChange={onChange} />
     </div>
   );
@@ -65,6 +67,9 @@ function To(props: { fleetId: string; deviceId: string; onChange: MailFormProps[
   );
 }
 
+/** The zone of the reader, which the field takes times in. */
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 function Times({ draft, onChange }: Pick<MailFormProps, 'draft' | 'onChange'>) {
   return (
     <div class="pair">
@@ -80,7 +85,7 @@ function Times({ draft, onChange }: Pick<MailFormProps, 'draft' | 'onChange'>) {
         type="datetime-local"
         value={draft.deliverAt}
         onText={(deliverAt) => onChange({ deliverAt })}
-        hint="empty: now"
+        hint={`${zone}; empty: now`}
       />
     </div>
   );
@@ -104,7 +109,8 @@ function NameAndPayload(props: Pick<MailFormProps, 'fleetId' | 'draft' | 'errors
   const fields = hasSchema ? (schema.value ?? []) : [];
   // Another schema begins another form
   useEffect(
-    () => onChange({ fields, mode: fields.length > 0 ? 'form' : 'json' }),
+    // What was written as JSON is not thrown away.
+    () => onChange({ fields, mode: fields.length > 0 && draft.json === '{}' ? 'form' : 'json' }),
     [draft.name, schema.value],
   );
   const toJson = (): void => onChange({ mode: 'json', json: draftPayload(draft) ?? draft.json });

@@ -46,7 +46,7 @@ interface FieldProps {
 }
 
 function Field({ field, value, wrong, onChange }: FieldProps) {
-  const { name, kind, hint, choices } = field;
+  const { name, kind, hint, choices, isRequired } = field;
   const id = `payload-${name}`;
   const options = kind === 'boolean' ? ['true', 'false'] : choices;
   const isNumber = kind === 'number' || kind === 'integer';
@@ -62,7 +62,7 @@ function Field({ field, value, wrong, onChange }: FieldProps) {
           value={value}
           onChange={({ currentTarget }) => onChange(currentTarget.value)}
         >
-          <option value="" />
+          <option value="">{isRequired ? 'choose…' : 'not set'}</option>
           {options.map((one) => (
             <option key={one} value={one}>
               {shownText(one)}

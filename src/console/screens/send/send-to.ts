@@ -1,17 +1,16 @@
 import { signal } from '@preact/signals';
+import { type DeviceSelection, devicesText, isWholeFleet } from '../devices/selection.ts';
 
-/** For whom a mail is written: one device, or those of a broadcast. */
-export type Recipient =
-  | { deviceId: string }
-  | { devices: readonly string[] }
-  | { tag: string }
-  | { all: true };
+/** For whom a mail is written: one device, or those of a broadcast. `mail`: one that was sent before. */
+export type Recipient = ({ deviceId: string } | DeviceSelection) & {
+  mail?: { name: string; payload: string };
+};
 
 /** Whom the drawer of the console writes to; undefined while it is closed. */
 export const sendTo = signal<Recipient | undefined>(undefined);
 
 /** Words for the target of a broadcast. */
-export function recipientText(recipient: Exclude<Recipient, { deviceId: string }>): string {
-  if ('devices' in recipient) return `${recipient.devices.length.toLocaleString('en')} devices`;
-  return 'tag' in recipient ? `all with the tag ${recipient.tag}` : 'all devices of the fleet';
+export function recipientText(selection: DeviceSelection): string {
+  if ('ids' in selection) return devicesText(selection.ids.length);
+  return isWholeFleet(selection) ? 'all devices of the fleet' : `all that fit ${selection.text}`;
 }

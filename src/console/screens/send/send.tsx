@@ -8,7 +8,10 @@ import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { call } from '../../server/client.ts';
+import type { Resource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
+import { type DeviceCount, isWholeFleet, useDeviceCount } from '../devices/selection.ts';
+import { askedFrom, BroadcastQuestion, Recipients, sendText } from './broadcast-question.tsx';
 import { type Draft, draftPayload, emptyDraft, problemOf, settingsOf } from './draft.ts';
 import { newIdempotencyKey } from './idempotency-key.ts';
 import { MailForm } from './mail-form.tsx';
@@ -29,7 +32,15 @@ function requestOf(fleetId: string, recipient: Recipient, draft: Draft) {
     });
     return { method: 'POST' as const, path, query: settings, body: payload };
   }
-  const front = JSON.stringify({ name: draft.name, to: recipient, ...settings });
+  const { pauseAfter } = draft;
+  const to =
+    'ids' in recipient
+      ? { devices: recipient.ids }
+      : isWholeFleet(recipient)
+        ? { all: true }
+        : recipient.filter;
+  const rollout = pauseAfter === '' ? {} : { pause_after: Number(pauseAfter) };
+  const front = JSON.stringify({ name: draft.name, to, ...settings, ...rollout });
   const body = `${front.slice(0, -1)},"payload":${payload}}`;
   return {
     method: 'POST' as const,
@@ -45,16 +56,17 @@ function commandOf(fleetId: string, recipient: Recipient, draft: Draft): string[
   const to =
     'deviceId' in recipient
       ? ['--device', draft.deviceId]
-      : 'devices' in recipient
-        ? recipient.devices.flatMap((id) => ['--device', id])
-        : 'tag' in recipient
-          ? ['--tag', recipient.tag]
-          : ['--all'];
+      : 'ids' in recipient
+        ? ['--devices', 'FILE']
+        : isWholeFleet(recipient)
+          ? ['--all']
+          : recipient.flags;
   return [
     ...['mail', 'deviceId' in recipient ? 'send' : 'broadcast', '--fleet', fleetId, ...to],
     ...['--name', draft.name || 'NAME', '--payload', payload],
     ...(ttl_seconds === undefined ? [] : ['--ttl-seconds', String(ttl_seconds)]),
     ...(deliver_at === undefined ? [] : ['--deliver-at', deliver_at]),
+    ...(draft.pauseAfter === '' ? [] : ['--pause-after', draft.pauseAfter]),
   ];
 }
 
@@ -62,53 +74,90 @@ function commandOf(fleetId: string, recipient: Recipient, draft: Draft): string[
 export function SendDrawer({ fleetId, recipient }: { fleetId: string; recipient: Recipient }) {
   const [draft, setDraft] = useState<Draft>(() => emptyDraft(recipient));
   const [sent, setSent] = useState<Sent | undefined>();
-  // One key for one mail: sent again after an answer that was lost, it is queued once.
-  const [key, setKey] = useState(newIdempotencyKey);
-  const { error, isBusy, submit } = useSubmit();
-  const problem = problemOf(draft, recipient);
-  const change = (changed: Partial<Draft>): void => {
-    setDraft((before) => ({ ...before, ...changed }));
-    setKey(newIdempotencyKey());
-  };
-  const send = (): void => {
-    if (problem !== undefined) return;
-    void submit(async () => {
-      const { method, path, ...rest } = requestOf(fleetId, recipient, draft);
-      const answer = await call(method, path, { ...rest, headers: { 'Idempotency-Key': key } });
-      setSent('mail_id' in answer ? { mail: answer, deviceId: draft.deviceId } : { broadcast: answer });
-    });
-  };
   const close = (): void => {
     sendTo.value = undefined;
   };
-  if (sent !== undefined) {
-    return (
-      <SentDrawer
-        fleetId={fleetId}
-        sent={sent}
-        onClose={close}
-        onAgain={() => {
-          setSent(undefined);
-          setKey(newIdempotencyKey());
-        }}
-      />
-    );
-  }
+  return sent === undefined ? (
+    <DraftDrawer
+      fleetId={fleetId}
+      recipient={recipient}
+      draft={draft}
+      onDraft={setDraft}
+      onSent={setSent}
+      onClose={close}
+    />
+  ) : (
+    <SentDrawer fleetId={fleetId} sent={sent} onClose={close} onAgain={() => setSent(undefined)} />
+  );
+}
+
+interface DraftDrawerProps {
+  fleetId: string;
+  recipient: Recipient;
+  draft: Draft;
+  onDraft: (change: (before: Draft) => Draft) => void;
+  onSent: (sent: Sent) => void;
+  onClose: () => void;
+}
+
+function DraftDrawer({ fleetId, recipient, draft, onDraft, onSent, onClose }: DraftDrawerProps) {
+  // One key for one mail: sent again after an answer that was lost, it is queued once.
+  const [key, setKey] = useState(newIdempotencyKey);
+  const [isAsked, setAsked] = useState(false);
+  const { error, isBusy, submit } = useSubmit();
+  const selection = 'deviceId' in recipient ? undefined : recipient;
+  const counted = useDeviceCount(fleetId, selection);
+  const count = counted.value;
+  const problem = problemOf(draft, recipient) ?? (selection && countProblem(counted));
+  const change = (changed: Partial<Draft>): void => {
+    onDraft((before) => ({ ...before, ...changed }));
+    setKey(newIdempotencyKey());
+  };
+  const send = (): void => {
+    setAsked(false);
+    void submit(async () => {
+      const { method, path, ...rest } = requestOf(fleetId, recipient, draft);
+      const answer = await call(method, path, { ...rest, headers: { 'Idempotency-Key': key } });
+      onSent('mail_id' in answer ? { mail: answer, deviceId: draft.deviceId } : { broadcast: answer });
+    });
+  };
+  const ask = (): void => {
+    if (problem !== undefined) return;
+    if (count !== undefined && count.devices >= askedFrom) setAsked(true);
+    else send();
+  };
+  const { pauseAfter } = draft;
+  const onPauseAfter = (devices: string): void => change({ pauseAfter: devices });
   return (
     <Drawer
-      title={'deviceId' in recipient ? 'Send mail' : `Send mail to ${recipientText(recipient)}`}
-      onClose={close}
-      foot={<SendButton problem={problem} isBusy={isBusy} onClick={send} />}
+      title={selection === undefined ? 'Send mail' : `Send mail to ${recipientText(selection)}`}
+      onClose={onClose}
+      foot={
+        <SendButton problem={problem} isBusy={isBusy} onClick={ask}>
+          {sendText(count, pauseAfter)}
+        </SendButton>
+      }
     >
       <MailForm
         fleetId={fleetId}
         draft={draft}
-        isToDevice={'deviceId' in recipient}
+        recipients={selection && <Recipients {...{ count, pauseAfter, onPauseAfter }} />}
         errors={error?.errors ?? []}
         onChange={change}
-        onSend={send}
+        onSend={ask}
       />
+      {counted.error && <ErrorBanner error={counted.error} onRetry={counted.refresh} />}
       {error && <ErrorBanner error={error} />}
+      {isAsked && count && selection && (
+        <BroadcastQuestion
+          name={draft.name}
+          whom={recipientText(selection)}
+          count={count}
+          pauseAfter={pauseAfter}
+          onSend={send}
+          onClose={() => setAsked(false)}
+        />
+      )}
       <Commands
         command={commandOf(fleetId, recipient, draft)}
         request={requestOf(fleetId, recipient, draft)}
@@ -117,8 +166,21 @@ export function SendDrawer({ fleetId, recipient }: { fleetId: string; recipient:
   );
 }
 
-function SendButton(props: { problem: string | undefined; isBusy: boolean; onClick: () => void }) {
-  const { problem, isBusy, onClick } = props;
+/** Why a broadcast whose devices are being counted cannot begin yet. */
+function countProblem({ value, error }: Resource<DeviceCount>): string | undefined {
+  if (value !== undefined) return value.devices === 0 ? 'No device fits.' : undefined;
+  return error === undefined ? 'The devices are being counted.' : 'The devices could not be counted.';
+}
+
+interface SendButtonProps {
+  problem: string | undefined;
+  isBusy: boolean;
+  onClick: () => void;
+  children: string;
+}
+
+function SendButton(props: SendButtonProps) {
+  const { problem, isBusy, onClick, children } = props;
   return (
     <>
       <button
@@ -127,7 +189,7 @@ function SendButton(props: { problem: string | undefined; isBusy: boolean; onCli
         aria-disabled={problem !== undefined || isBusy}
         onClick={onClick}
       >
-        Send <kbd>Ctrl ⏎</kbd>
+        {children} <kbd>Ctrl ⏎</kbd>
       </button>
       {problem !== undefined && <span class="hint">{problem}</span>}
     </>

@@ -1,9 +1,10 @@
+import { useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import type { ServerDocument } from '../../../contract/server.ts';
 import { Screen } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
-import { useDocument } from '../../server/resource.ts';
+import { quickAtFirst, useDocument } from '../../server/resource.ts';
 import { ServerActivity } from './activity.tsx';
 import { BackupSection } from './backup.tsx';
 import { Configuration } from './configuration.tsx';
@@ -21,7 +22,8 @@ function isInFolder({ configuration }: ServerDocument): boolean {
 
 /** The server: what it does now, its shards, its certificates, its backup, and its configuration with sources. */
 export function ServerScreen({ fleetId }: { fleetId: string }) {
-  const top = useDocument(topPath, 2);
+  const [every] = useState(() => quickAtFirst(2, 10));
+  const top = useDocument(topPath, every);
   const server = useDocument(serverPath, 30);
   const refresh = (): void => {
     top.refresh();

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { whyOf } from '../../../../src/console/screens/broadcasts/why.ts';
-import type { BroadcastMailDocument } from '../../../../src/contract/broadcast.ts';
 
-type Mail = Pick<BroadcastMailDocument, 'state' | 'fetch_count' | 'device'>;
+type Mail = Parameters<typeof whyOf>[0];
 
 const device = { name: 'Lamp', enabled: true, state: 'offline', last_seen: null } as const;
-const mail: Mail = { state: 'queued', fetch_count: 0, device };
+const mail: Mail = { state: 'queued', fetch_count: 0, device, behind: null, refused: null };
+const behind = { mail_id: 'id', name: 'water', fetch_count: 171 };
 const hourAgo = new Date(Date.now() - 3_600_500).toISOString();
 
 it.each<[string, Mail]>([
@@ -18,6 +18,12 @@ it.each<[string, Mail]>([
     { ...mail, device: { ...device, state: 'connected', last_seen: hourAgo } },
   ],
   ['offline, last seen 1 h ago', { ...mail, device: { ...device, last_seen: hourAgo } }],
+  [
+    'waits behind water, fetched 171 times',
+    { ...mail, device: { ...device, state: 'active', last_seen: hourAgo }, behind },
+  ],
+  ['has never called', { ...mail, behind: { ...behind, fetch_count: 0 } }],
+  ['calls, and is refused: wrong secret', { ...mail, refused: 'device_secret_incorrect' }],
   ['gone with its device', { ...mail, device: null }],
   ['gone with its device', { ...mail, state: 'unknown', device: null }],
   ['not known any more', { ...mail, state: 'unknown' }],
