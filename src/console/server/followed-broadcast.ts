@@ -4,7 +4,7 @@ import { type Resource, useDocument } from './resource.ts';
 
 const runningSeconds = 1;
 /** One that is paused or held changes when somebody says so. */
-const heldSeconds = 15;
+const heldSeconds = 20;
 
 function everySeconds({ state }: BroadcastDocument): number {
   return state === 'running' ? runningSeconds : heldSeconds;

@@ -12,7 +12,7 @@ import { devicesText } from '../devices/selection.ts';
 import { sendTo } from '../send/send-to.ts';
 import { DeviceRows, type ReadRows, readRows } from './device-rows.tsx';
 import { type CountedPart, countedParts } from './outcome-parts.ts';
-import { OutcomeBar } from './progress.tsx';
+import { lookSeconds, OutcomeBar } from './progress.tsx';
 import {
   type BroadcastPath,
   type OfBroadcastProps,
@@ -22,9 +22,6 @@ import {
 } from './refusals.tsx';
 import { whyOf } from './why.ts';
 
-/** Seconds between looks while it runs, and afterwards, as long as mail waits. */
-const runningSeconds = 5;
-const waitingSeconds = 15;
 /** Devices that a mail is sent again to at once, as many as the configuration lets a list have. */
 const againMax = 10_000;
 
@@ -33,13 +30,13 @@ const number = (count: number): string => count.toLocaleString('en');
 /** Counts what became of the mails of a broadcast: again and again while something can still become of them. */
 export function useOutcomes({
   path,
-  broadcast: { queued, ended_at },
+  broadcast,
 }: Pick<OfBroadcastProps, 'path' | 'broadcast'>): Resource<BroadcastOutcomesDocument> {
   return useDocument(
-    queued === 0 ? undefined : below(path, '/outcomes', {}),
-    ended_at === null ? runningSeconds : waitingSeconds,
+    broadcast.queued === 0 ? undefined : below(path, '/outcomes', {}),
+    lookSeconds(broadcast),
     undefined,
-    (counts) => ended_at !== null && counts.queued + counts.delayed === 0,
+    (counts) => broadcast.ended_at !== null && counts.queued + counts.delayed === 0,
   );
 }
 
@@ -144,9 +141,7 @@ function PartDevices({ fleetId, path, broadcast, payload, part }: PartProps) {
           fleetId={fleetId}
           path={`${path} ${states.join()}`}
           read={readMails(path, states)}
-          everySeconds={
-            broadcast.ended_at === null ? runningSeconds : tone === 'waits' ? waitingSeconds : undefined
-          }
+          everySeconds={broadcast.ended_at === null || tone === 'waits' ? lookSeconds(broadcast) : undefined}
           placeOf={({ device_id, mail_id }) => ['devices', device_id, 'mail', mail_id]}
           aboutOf={({ device_id, behind }) =>
             behind === null ? undefined : ['devices', device_id, 'mail', behind.mail_id]

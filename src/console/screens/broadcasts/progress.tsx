@@ -79,6 +79,11 @@ export function isRunning({ state }: Pick<BroadcastDocument, 'state'>): boolean 
   return state === 'running' || state === 'held';
 }
 
+/** Seconds between two looks at what became of its mails: often while it runs. */
+export function lookSeconds(broadcast: Pick<BroadcastDocument, 'state'>): number {
+  return isRunning(broadcast) ? 5 : 20;
+}
+
 export interface BroadcastPace {
   /** Devices a second of the last seconds; undefined until two answers are there. */
   perSecond: number | undefined;

@@ -2,6 +2,7 @@ import type { BroadcastDocument, BroadcastRefusalDocument } from '../../../contr
 import { below, type Path } from '../../../contract/routes/path.ts';
 import { call } from '../../server/client.ts';
 import { DeviceRows, type ReadRows } from './device-rows.tsx';
+import { lookSeconds } from './progress.tsx';
 
 const sentences: Readonly<Record<BroadcastRefusalDocument['reason'], string>> = {
   mailbox_full: 'mailbox full',
@@ -39,7 +40,7 @@ export function RefusedDevices({ fleetId, path, broadcast }: OfBroadcastProps) {
       fleetId={fleetId}
       path={`${path}/refusals`}
       read={readRefusals(path)}
-      everySeconds={broadcast.ended_at === null ? 5 : undefined}
+      everySeconds={broadcast.ended_at === null ? lookSeconds(broadcast) : undefined}
       placeOf={({ device_id }) => ['devices', device_id]}
       nameOf={({ name }) => name}
       textOf={({ reason }) => sentences[reason]}

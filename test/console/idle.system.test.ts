@@ -1,0 +1,65 @@
+/** What a page asks the server for while nobody touches it. */
+
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { TestServer } from '../harness/server/server.ts';
+import { ConsolePage, launchBrowser } from './browser.ts';
+import { createDeskFleet, type DeskFleet, deskConfig } from './desk-fleet.ts';
+
+/** Requests of a screen within a minute. What must be fresher comes as a stream, which is one. */
+const perMinuteMax = 12;
+/** Screens that tell of differences ask a few times in a row at first. */
+const settleMs = 12_000;
+
+let server: TestServer;
+let browser: Browser;
+let desk: DeskFleet;
+beforeAll(async () => {
+  [server, browser] = await Promise.all([TestServer.start(deskConfig), launchBrowser()]);
+  desk = await createDeskFleet(server);
+});
+afterAll(async () => {
+  await desk.receiver.close();
+  await browser.close();
+  await server[Symbol.asyncDispose]();
+});
+
+/** Counts what a screen asks for within a minute, once it has settled. */
+async function requestsOf(place: string): Promise<number> {
+  await using console = await ConsolePage.open(browser, server, { place });
+  await console.page.waitForTimeout(settleMs);
+  let count = 0;
+  console.page.on('request', (request) => {
+    if (request.url().includes('/admin/v1/')) count += 1;
+  });
+  await console.page.waitForTimeout(60_000);
+  expect(console.faults).toEqual([]);
+  return count;
+}
+
+it('a screen that nobody touches asks at most 12 times a minute', async () => {
+  const device = await desk.fleet.createDevice();
+  const { mailId } = await device.sendMail();
+  const screens = [
+    '',
+    'devices',
+    'live',
+    'dead-letters',
+    'broadcasts',
+    `broadcasts/${desk.doneId}`,
+    `broadcasts/${desk.pausedId}`,
+    'consumers',
+    'forwarders/lost',
+    'actions',
+    'schemas',
+    'fleet',
+    'access',
+    'access/claim-tokens',
+    'server',
+    `devices/${device.deviceId}/mail/${mailId}`,
+  ];
+  const counts = await Promise.all(
+    screens.map(async (screen) => [screen, await requestsOf(`${desk.fleet.fleetId}/${screen}`)] as const),
+  );
+  expect(counts.filter(([, count]) => count > perMinuteMax)).toEqual([]);
+}, 180_000);
