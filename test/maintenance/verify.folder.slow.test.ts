@@ -11,6 +11,7 @@ import { checkEnvironment } from '../../src/storage/lmdb/environment/check-envir
 import { keyOfDevice, tagDigestBytes } from '../../src/storage/lmdb/layout/keys.ts';
 import type { Tables } from '../../src/storage/lmdb/layout/tables.ts';
 import { openTables } from '../../src/storage/lmdb/layout/tables.ts';
+import { segmentKey } from '../../src/storage/lmdb/log/log-index.ts';
 import { createFleet, type TestDevice } from '../harness/devices/device.ts';
 import { fleetpost } from '../harness/server/command.ts';
 import {
@@ -236,6 +237,16 @@ const tampering: [what: string, edit: (tables: Tables, key: Buffer) => void, fin
     /dead.*the payload is not a JSON object|does not decode/,
   ],
   ['a batch of the log that is cut', ({ log }) => cut(log), /the batch does not decode/],
+  [
+    "a value of the log's index that is cut",
+    ({ logIndex }) => logIndex.putSync(segmentKey(0, 0), Buffer.alloc(3)),
+    /logIndex.*does not decode/,
+  ],
+  [
+    "a record that the log's index lacks",
+    ({ logIndex }) => logIndex.putSync(segmentKey(0, 0), Buffer.alloc(0)),
+    /log.*not in the index of the log/,
+  ],
 ];
 
 it.each(tampering)('verify finds %s', async (_, edit, finding) => {

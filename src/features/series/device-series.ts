@@ -119,30 +119,45 @@ export class DeviceSeries {
 
   /** Returns the time from which on everything was read. */
   async #readLog(shard: number, query: SeriesQuery, buckets: Buckets, budget: ReadBudget): Promise<number> {
-    const { follower } = this.#options;
-    const { log } = follower.shards[shard] as Shard;
-    const { device, fromMs, toMs } = query;
+    const { log } = this.#options.follower.shards[shard] as Shard;
+    const { fromMs, toMs } = query;
     const from = await log.positionAt(fromMs);
-    let to = Math.max(await log.positionAt(toMs + correctionMsMax), await log.reorderedUntil());
-    while (to > from) {
-      if (budget.isSpent) return Math.min(toMs, (await log.timeAt(to)) ?? toMs);
+    const to = Math.max(await log.positionAt(toMs + correctionMsMax), await log.reorderedUntil());
+    const position = await this.#readPart(shard, { from, to }, query, buckets, budget);
+    if (position > from) return Math.min(toMs, (await log.timeAt(position)) ?? toMs);
+    // What its device kept back was recorded in the span and stored behind it.
+    const end = await log.end();
+    const lateFrom = await this.#readPart(shard, { from: to, to: end }, query, buckets, budget);
+    return lateFrom > to ? toMs : fromMs;
+  }
+
+  /** Reads a part of a log, newest first; returns the position from which on it was read. */
+  async #readPart(
+    shard: number,
+    part: { from: number; to: number },
+    query: SeriesQuery,
+    buckets: Buckets,
+    budget: ReadBudget,
+  ): Promise<number> {
+    const { from } = part;
+    let { to } = part;
+    while (to > from && !budget.isSpent) {
       const span = { from, to, isNewestFirst: true, recordsMax: pageRecordsMax };
-      const { records, next } = await follower.ofDevice(shard, device, span);
+      const { records, next } = await this.#options.follower.ofDevice(shard, query.device, span);
       budget.spend(records);
       for (const record of records) take(record, query, buckets);
       to = next;
     }
-    return fromMs;
+    return to;
   }
 }
 
 function take(record: StoredRecord, query: SeriesQuery, buckets: Buckets): void {
   const { schema, fields, fromMs, toMs } = query;
-  const { storedAtMs } = record;
-  const timeMs = record.recordedAtMs ?? storedAtMs;
+  // Shown where the device says that it was.
+  const timeMs = record.recordedAtMs ?? record.storedAtMs;
   if (record.kind !== 'datapoint' || record.schema !== schema) return;
-  // Found by when it was stored, and shown where the device says that it was.
-  if (storedAtMs >= toMs || timeMs < fromMs || timeMs >= toMs) return;
+  if (timeMs < fromMs || timeMs >= toMs) return;
   for (const [field, value] of payloadNumbers(record.payload, fields)) {
     buckets.add(field, timeMs, value);
   }

@@ -41,6 +41,12 @@ it('the numbers of one device and one schema are charted', async () => {
   expect(late.status).toBe(201);
   const power = await seriesOf(device, 'schema=power&points=24');
   expect(power.fields).toMatchObject([{ mean: [7, 9], count: [1, 1] }]);
+  // What a device kept back is in the chart of the time that it is of, though it was stored later.
+  const aroundMs = Date.parse(recorded);
+  const [from, to] = [-60_000, 60_000].map((ms) => new Date(aroundMs + ms).toISOString());
+  expect((await seriesOf(device, `schema=power&from=${from}&to=${to}`)).fields).toMatchObject([
+    { count: [1] },
+  ]);
   const past = await seriesOf(device, `schema=climate&to=${encodeURIComponent(whole.from)}`);
   expect(past).toMatchObject({ fields: [], partial: false });
 });

@@ -1,16 +1,16 @@
 import { useMemo } from 'preact/hooks';
 import type { SeriesDocument } from '../../../contract/monitoring/series.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
+import { Chart } from '../../charts/chart.tsx';
 import { Section } from '../../frame/frame.tsx';
 import { FilterSelect } from '../../lists/filters.tsx';
 import { go, href, search } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
-import { Chart } from '../../parts/chart.tsx';
 import { Choice } from '../../parts/choice.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { shownText } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
-import { exactSpanText, serverNow } from '../../server/clock.ts';
+import { serverNow, spanText } from '../../server/clock.ts';
 import { pathOfDevice } from '../../server/device-path.ts';
 import type { StreamedRecord } from '../../server/record-stream.ts';
 import { useDocument, useResource } from '../../server/resource.ts';
@@ -158,7 +158,7 @@ function SeriesLines({ document, schema, latest, keptSeconds, onZoom }: SeriesLi
       )}
       {keptFromMs > fromMs && keptSeconds !== undefined && Date.parse(to) > fromMs && (
         <p class="hint">
-          Records of this fleet are kept for {exactSpanText(keptSeconds)}: older ones are gone.
+          Records of this fleet are kept for {spanText(keptSeconds * 1_000)}: older ones are gone.
         </p>
       )}
     </div>
@@ -207,9 +207,9 @@ function Line({ document, field, schema, latest, unknownUntil, onZoom }: LinePro
   );
 }
 
-/** A value of an axis: as many digits as are read at a glance. */
+/** A value as it is read at a glance. */
 function shortNumber(value: number): string {
-  return Math.abs(value) >= 1e6 || (value !== 0 && Math.abs(value) < 1e-3)
-    ? value.toExponential(2)
-    : String(Number(value.toPrecision(6)));
+  const size = Math.abs(value);
+  if (size >= 1e7 || (value !== 0 && size < 1e-3)) return value.toExponential(2);
+  return String(Number(value.toPrecision(size >= 1e4 ? 9 : 6)));
 }

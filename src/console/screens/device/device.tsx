@@ -18,7 +18,9 @@ import { Diagnosis } from './diagnosis.tsx';
 import { type EditedFact, Facts } from './facts.tsx';
 import { Mailbox } from './mailbox.tsx';
 import { LastRefusals } from './refusals.tsx';
-import { Timeline } from './timeline.tsx';
+
+/** Behind the mailbox, which is what one comes for: its charts are loaded when the first device is opened. */
+const Timeline = lazyScreen(async () => (await import('./timeline.tsx')).Timeline);
 
 const setUp = () => import('../set-up.tsx');
 const DeviceProgram = lazyScreen(async () => (await setUp()).DeviceProgram);

@@ -57,7 +57,10 @@ export function timeOf({ recorded_at, stored_at }: StreamedRecord): string {
 function fieldsOf(record: StreamedRecord): [name: string, value: string][] {
   const payload = payloadOf(record);
   if (typeof payload !== 'object' || payload === null) return [];
-  return Object.entries(payload).map(([name, value]) => [name, writeExactly(value, valueCharactersMax + 1)]);
+  return Object.entries(payload).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : writeExactly(value, valueCharactersMax + 1),
+  ]);
 }
 
 /** A field of a datapoint as a number, if it is one; `field` is a JSON Pointer to the top level. */

@@ -8,7 +8,7 @@ import { useDeviceRecords } from './device-records.ts';
 import { LatestValues } from './latest-values.tsx';
 
 /** Records that are read at first, and when more are asked for: what the API has in one answer. */
-const firstRecords = 100;
+const firstRecords = 50;
 const moreRecords = 1_000;
 
 /** What the device has sent and what became of its mail, newest first, then as it comes; above it, its numbers. */

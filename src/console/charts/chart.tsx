@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 import { exactText } from '../server/clock.ts';
-import { columnsOf, defaultHeight, optionsOf, type Plotted, type Pointed } from './plot.ts';
+import type { Plotted, Pointed } from './plot.ts';
 
 export interface ChartProps extends Plotted {
   label: string;
@@ -11,7 +11,7 @@ export interface ChartProps extends Plotted {
 }
 
 /** Loaded with the first chart that is drawn: most of the console has none. */
-const loading = (): Promise<typeof uPlot> => import('uplot').then(({ default: Plot }) => Plot);
+const loading = (): Promise<typeof import('./plot.ts')> => import('./plot.ts');
 
 /** What a chart says of the point that is pointed at; of a gap the time alone. */
 function pointText(props: ChartProps, { index, seconds }: Pointed): [value: string, note: string] {
@@ -30,13 +30,13 @@ export function Chart(props: ChartProps) {
   const plot = useRef<uPlot>(null);
   const current = useRef(props);
   current.current = props;
-  const [shape, setShape] = useState<typeof uPlot>();
+  const [drawer, setDrawer] = useState<typeof import('./plot.ts')>();
   const [scheme, setScheme] = useState(0);
   const [pointed, setPointed] = useState<Pointed>();
   useEffect(() => {
     // If it cannot be loaded now, the next chart tries again; the last value is text.
     loading().then(
-      (one) => setShape(() => one),
+      (one) => setDrawer(() => one),
       () => undefined,
     );
     const media = matchMedia('(prefers-color-scheme: dark)');
@@ -44,14 +44,13 @@ export function Chart(props: ChartProps) {
     media.addEventListener('change', onChange);
     return () => media.removeEventListener('change', onChange);
   }, []);
-  // Drawn anew only with another shape, scheme or number of lines
+  // Drawn anew only with another drawer, scheme or number of lines
   useEffect(() => {
     const element = place.current;
-    if (shape === undefined || element === null) return;
-    const options = optionsOf(shape, element, { now: () => current.current, onPoint: setPointed });
-    plot.current = new shape(options, columnsOf(current.current), element);
+    if (drawer === undefined || element === null) return;
+    plot.current = drawer.drawPlot(element, { now: () => current.current, onPoint: setPointed });
     const observer = new ResizeObserver(() =>
-      plot.current?.setSize({ width: element.clientWidth, height: props.height ?? defaultHeight }),
+      plot.current?.setSize({ width: element.clientWidth, height: props.height ?? drawer.defaultHeight }),
     );
     observer.observe(element);
     return () => {
@@ -59,10 +58,10 @@ export function Chart(props: ChartProps) {
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [shape, scheme, range === undefined]);
+  }, [drawer, scheme, range === undefined]);
   // New points alone
   useEffect(
-    () => plot.current?.setData(columnsOf(current.current)),
+    () => drawer && plot.current?.setData(drawer.plottedColumns(current.current)),
     [times, values, span[0], span[1], unknownUntil],
   );
   const [value, note] = pointed === undefined ? [] : pointText(props, pointed);

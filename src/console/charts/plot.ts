@@ -1,4 +1,4 @@
-import type uPlot from 'uplot';
+import uPlot from 'uplot';
 import { exactText } from '../server/clock.ts';
 
 /** What a chart is drawn of. */
@@ -85,7 +85,12 @@ export interface PlotEvents {
   onPoint(point: Pointed | undefined): void;
 }
 
-export function optionsOf(shape: typeof uPlot, element: HTMLElement, events: PlotEvents): uPlot.Options {
+/** Draws into an element, until it is destroyed. */
+export function drawPlot(element: HTMLElement, events: PlotEvents): uPlot {
+  return new uPlot(optionsOf(element, events), plottedColumns(events.now()), element);
+}
+
+function optionsOf(element: HTMLElement, events: PlotEvents): uPlot.Options {
   const { height = defaultHeight, onZoom } = events.now();
   const unknown = colourOf(element, '--line');
   return {
@@ -116,7 +121,7 @@ export function optionsOf(shape: typeof uPlot, element: HTMLElement, events: Plo
         : { range: (_plot, min, max) => bounds(min, max) },
       x: { range: () => [...events.now().span] },
     },
-    series: seriesOf(shape, element, events.now()),
+    series: seriesOf(element, events.now()),
   };
 }
 
@@ -142,20 +147,22 @@ function axesOf(element: HTMLElement, { now }: PlotEvents): uPlot.Axis[] {
       ...axis,
       // Of all charts the same, so that their times are below each other.
       size: 64,
-      space: 28,
+      space: 22,
       values: (_plot, splits) => {
         const { format = String } = now();
         const unit = unitOf(now());
-        return splits.map((one) => format(one * unit));
+        const labels = splits.map((one) => format(one * unit));
+        // Of steps that are finer than the digits only the first is named.
+        return labels.map((label, index) => (label === labels[index - 1] ? '' : label));
       },
     },
   ];
 }
 
-function seriesOf(shape: typeof uPlot, element: HTMLElement, plotted: Plotted): uPlot.Series[] {
+function seriesOf(element: HTMLElement, plotted: Plotted): uPlot.Series[] {
   const accent = colourOf(element, '--accent');
   const faint = { stroke: colourOf(element, '--line-strong'), width: 1, points: { show: false } };
-  const { stepped } = shape.paths;
+  const { stepped } = uPlot.paths;
   return [
     {},
     {
@@ -169,7 +176,7 @@ function seriesOf(shape: typeof uPlot, element: HTMLElement, plotted: Plotted): 
   ];
 }
 
-/** The first and the last point are the ends of the span (`columnsOf`). */
+/** The first and the last point are the ends of the span (`plottedColumns`). */
 function pointedOf({ cursor: { idx, left = -1 }, posToVal }: uPlot): Pointed | undefined {
   return left < 0 || idx == null ? undefined : { index: idx - 1, seconds: posToVal(left, 'x') };
 }
@@ -192,7 +199,7 @@ function shade(plot: uPlot, until: number | undefined, colour: string): void {
 }
 
 /** Columns as they are drawn: reaching to both ends, so that there is something to point at everywhere. */
-export function columnsOf(plotted: Plotted): uPlot.AlignedData {
+export function plottedColumns(plotted: Plotted): uPlot.AlignedData {
   const { times, values, range = [], span } = plotted;
   const unit = unitOf(plotted);
   const columns = [values, ...range].map((column) => [null, ...column.map((one) => one && one / unit), null]);
