@@ -9,8 +9,7 @@ import type { Device, DeviceChange, DevicePut, PutOutcome } from '../../domain/d
 import { descriptionOf } from '../../domain/devices/device-fields.ts';
 import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
 import type { Shards } from '../../domain/shard.ts';
-import type { BulkWrites } from '../request/bulk-writes.ts';
-import { onEachShard } from '../request/by-shard.ts';
+import { type BulkWrites, onEachShard } from '../request/bulk-writes.ts';
 import type { Turn } from '../request/turn.ts';
 import {
   BadLine,

@@ -6,8 +6,7 @@ import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts
 import type { Shards } from '../../domain/shard.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { BulkWrites } from '../request/bulk-writes.ts';
-import { onEachShard } from '../request/by-shard.ts';
+import { type BulkWrites, onEachShard } from '../request/bulk-writes.ts';
 import { deviceFilterOf, selectedFilter } from '../request/device-filter.ts';
 import type { HandlerOf } from '../request/routes.ts';
 import { listDevices } from './device-list.ts';

@@ -1,10 +1,9 @@
 import type { Endpoint } from '../server/endpoint.ts';
 import { events } from './events.ts';
 import { mailboxNext, mailboxNextHead } from './mailbox-next.ts';
-import { heartbeatEndpoint, mailboxSize } from './mailbox-size.ts';
+import { heartbeatEndpoint, mailboxSize, version } from './own-state.ts';
 import { sendDatapoint, sendMessage } from './send.ts';
 import { ack, reject, requeue } from './settle.ts';
-import { version } from './version.ts';
 
 /** The routes of section 4 that need credentials; `GET /` is answered by the server itself. */
 export const endpoints: readonly Endpoint[] = [

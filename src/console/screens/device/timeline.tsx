@@ -3,9 +3,9 @@ import { Section } from '../../frame/frame.tsx';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
-import { Charts } from './charts.tsx';
-import { useDeviceRecords } from './device-records.ts';
-import { LatestValues } from './latest-values.tsx';
+import { Charts } from './charts/charts.tsx';
+import { useDeviceRecords } from './charts/device-records.ts';
+import { LatestValues } from './charts/latest-values.tsx';
 
 /** Records that are read at first, and when more are asked for: what the API has in one answer. */
 const firstRecords = 50;

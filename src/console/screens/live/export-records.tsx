@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { ExportLines } from '../../forms/export-lines.tsx';
+import { ExportLines } from '../../exports/export-lines.tsx';
 import { Field, SelectField } from '../../forms/field.tsx';
 import { shellWord } from '../../parts/hidden-characters.ts';
 import type { Query } from '../../server/client.ts';

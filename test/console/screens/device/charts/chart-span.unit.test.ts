@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { endsOf, parametersOf, spanOf } from '../../../../src/console/screens/device/chart-span.ts';
+import { endsOf, parametersOf, spanOf } from '../../../../../src/console/screens/device/charts/chart-span.ts';
 
 const hourMs = 3_600_000;
 const spanAt = (text: string) => spanOf(new URLSearchParams(text));

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { gapped } from '../../../../src/console/screens/device/chart-gaps.ts';
+import { gapped } from '../../../../../src/console/screens/device/charts/chart-gaps.ts';
 
 /** Means of buckets, with a value in each of these. */
 function pointsOf(buckets: readonly number[]): (number | null)[] {

@@ -1,9 +1,9 @@
-import { Section } from '../../frame/frame.tsx';
-import { Fact } from '../../parts/facts.tsx';
-import { Moment } from '../../parts/moment.tsx';
-import { shownText, Untrusted } from '../../parts/untrusted.tsx';
-import { writeExactly } from '../../server/exact-json.ts';
-import { payloadOf, type StreamedRecord } from '../../server/record-stream.ts';
+import { Section } from '../../../frame/frame.tsx';
+import { Fact } from '../../../parts/facts.tsx';
+import { Moment } from '../../../parts/moment.tsx';
+import { shownText, Untrusted } from '../../../parts/untrusted.tsx';
+import { writeExactly } from '../../../server/exact-json.ts';
+import { payloadOf, type StreamedRecord } from '../../../server/record-stream.ts';
 
 /** Fields of one datapoint that are shown: one with more is looked at in the timeline. */
 const fieldsMax = 12;

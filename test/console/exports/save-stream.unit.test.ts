@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { HeldSink, type SavedStream, saveLines } from '../../../src/console/server/save-stream.ts';
+import { HeldSink, type SavedStream, saveLines } from '../../../src/console/exports/save-stream.ts';
 
 /** An answer that comes in these pieces. */
 function answerOf(pieces: readonly (string | Uint8Array)[], failure?: Error): Response {

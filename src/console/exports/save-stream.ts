@@ -1,4 +1,4 @@
-import { CallError } from './call-error.ts';
+import { CallError } from '../server/call-error.ts';
 
 /** What of an answer is in the file. */
 export interface SavedStream {

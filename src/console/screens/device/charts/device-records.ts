@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
-import { type FollowedRecords, useFollowedRecords } from '../../server/followed-records.ts';
-import { newestRecords, type StreamedRecord } from '../../server/record-stream.ts';
-import { type Resource, useResource } from '../../server/resource.ts';
+import { type FollowedRecords, useFollowedRecords } from '../../../server/followed-records.ts';
+import { newestRecords, type StreamedRecord } from '../../../server/record-stream.ts';
+import { type Resource, useResource } from '../../../server/resource.ts';
 
 /** What a device has sent and what became of its mail. */
 export interface DeviceRecords {

@@ -1,4 +1,4 @@
-import { exactText } from '../../server/clock.ts';
+import { exactText } from '../../../server/clock.ts';
 
 export interface SpanFieldsProps {
   span: { fromMs: number; toMs: number };

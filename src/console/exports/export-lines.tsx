@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
+import { LongWork } from '../forms/long-work.tsx';
 import { Banner } from '../parts/banner.tsx';
 import { bytesText } from '../parts/bytes.ts';
 import { open, type Query } from '../server/client.ts';
 import { saveFile } from '../server/save-file.ts';
-import { openSink, type SavedStream, saveLines } from '../server/save-stream.ts';
-import { LongWork } from './long-work.tsx';
+import { openSink, type SavedStream, saveLines } from './save-stream.ts';
 
 export interface ExportLinesProps {
   title: string;
