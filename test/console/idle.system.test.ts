@@ -8,8 +8,9 @@ import { createDeskFleet, type DeskFleet, deskConfig } from './desk-fleet.ts';
 
 /** Requests of a screen within a minute. What must be fresher comes as a stream, which is one. */
 const perMinuteMax = 12;
-/** Screens that tell of differences ask a few times in a row at first. */
+/** Screens that tell of differences ask a few times in a row at first; a mail is watched closely for a minute. */
 const settleMs = 12_000;
+const newMailMs = 60_000;
 
 let server: TestServer;
 let browser: Browser;
@@ -27,7 +28,7 @@ afterAll(async () => {
 /** Counts what a screen asks for within a minute, once it has settled. */
 async function requestsOf(place: string): Promise<number> {
   await using console = await ConsolePage.open(browser, server, { place });
-  await console.page.waitForTimeout(settleMs);
+  await console.page.waitForTimeout(place.includes('/mail/') ? newMailMs : settleMs);
   let count = 0;
   console.page.on('request', (request) => {
     if (request.url().includes('/admin/v1/')) count += 1;

@@ -8,7 +8,7 @@ import { followedNow } from '../../server/ticking.ts';
 const newSeconds = 1;
 const oldSeconds = 10;
 /** A mail is watched closely for so long after it was queued. */
-const newMs = 120_000;
+const newMs = 60_000;
 
 function everySeconds({ queued_at }: ReceiptDocument): number {
   return queued_at !== null && serverNow() - Date.parse(queued_at) < newMs ? newSeconds : oldSeconds;

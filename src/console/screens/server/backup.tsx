@@ -45,7 +45,7 @@ export function BackupSection({ isInFolder }: { isInFolder: boolean | undefined 
       setRunning(found.backup?.state === 'running');
       return found;
     },
-    isRunning ? 0.5 : 10,
+    isRunning ? 0.5 : 30,
   );
   return (
     <Section

@@ -22,7 +22,7 @@ function isInFolder({ configuration }: ServerDocument): boolean {
 
 /** The server: what it does now, its shards, its certificates, its backup, and its configuration with sources. */
 export function ServerScreen({ fleetId }: { fleetId: string }) {
-  const [every] = useState(() => quickAtFirst(2, 10));
+  const [every] = useState(() => quickAtFirst(2, 12));
   const top = useDocument(topPath, every);
   const server = useDocument(serverPath, 30);
   const refresh = (): void => {
