@@ -92,7 +92,7 @@ export function drawPlot(element: HTMLElement, events: PlotEvents): uPlot {
 
 function optionsOf(element: HTMLElement, events: PlotEvents): uPlot.Options {
   const { height = defaultHeight, onZoom } = events.now();
-  const unknown = colourOf(element, '--line');
+  const unknown = colourOf(element, '--hover');
   return {
     width: element.clientWidth,
     height,
@@ -146,7 +146,7 @@ function axesOf(element: HTMLElement, { now }: PlotEvents): uPlot.Axis[] {
     {
       ...axis,
       // Of all charts the same, so that their times are below each other.
-      size: 64,
+      size: 72,
       space: 22,
       values: (_plot, splits) => {
         const { format = String } = now();
@@ -165,6 +165,8 @@ function seriesOf(element: HTMLElement, plotted: Plotted): uPlot.Series[] {
   const { stepped } = uPlot.paths;
   return [
     {},
+    // Below the line itself, which they may be the same as.
+    ...(plotted.range ? [faint, faint] : []),
     {
       stroke: accent,
       width: 1.5,
@@ -172,7 +174,6 @@ function seriesOf(element: HTMLElement, plotted: Plotted): uPlot.Series[] {
       fill: colourOf(element, '--accent-soft'),
       ...(plotted.isStepped && stepped && { paths: stepped({ align: -1, alignGaps: -1 }) }),
     },
-    ...(plotted.range ? [faint, faint] : []),
   ];
 }
 
@@ -202,6 +203,6 @@ function shade(plot: uPlot, until: number | undefined, colour: string): void {
 export function plottedColumns(plotted: Plotted): uPlot.AlignedData {
   const { times, values, range = [], span } = plotted;
   const unit = unitOf(plotted);
-  const columns = [values, ...range].map((column) => [null, ...column.map((one) => one && one / unit), null]);
+  const columns = [...range, values].map((column) => [null, ...column.map((one) => one && one / unit), null]);
   return [[span[0], ...times, span[1]], ...columns] as unknown as uPlot.AlignedData;
 }

@@ -210,6 +210,8 @@ function Line({ document, field, schema, latest, unknownUntil, onZoom }: LinePro
 /** A value as it is read at a glance. */
 function shortNumber(value: number): string {
   const size = Math.abs(value);
-  if (size >= 1e7 || (value !== 0 && size < 1e-3)) return value.toExponential(2);
+  if (size >= 1e7 || (value !== 0 && size < 1e-3)) {
+    return Number(value.toPrecision(3)).toExponential().replace('e+', 'e');
+  }
   return String(Number(value.toPrecision(size >= 1e4 ? 9 : 6)));
 }
