@@ -75,7 +75,7 @@ export class LocalForwarderWork implements ForwarderWork {
 
   async unreachable(fleetId: string, name: string): Promise<string | undefined> {
     const { forwarders, config } = this.#options;
-    return unreachableReason(forwarders.get(fleetId, name).destination, config.forwardHosts);
+    return unreachableReason(fleetId, forwarders.get(fleetId, name).destination, config.forwardHosts);
   }
 
   async test(fleetId: string, name: string): Promise<ForwarderTrial> {

@@ -13,7 +13,7 @@ import {
   ForwarderStats,
 } from '../../../src/features/forwarders/delivery/delivery-loop.ts';
 import type { Source } from '../../../src/features/forwarders/delivery/source.ts';
-import { allowedLookup } from '../../../src/features/forwarders/senders/allowed-lookup.ts';
+import { allowedLookup, lookupOf } from '../../../src/features/forwarders/senders/allowed-lookup.ts';
 import type { Outcome, Sender } from '../../../src/features/forwarders/senders/sender.ts';
 
 it('forwardHosts allows names, names below one, addresses, or any', () => {
@@ -93,7 +93,7 @@ it('a connection to a name is made to those of its addresses that may be sent to
           family: address.includes(':') ? 6 : 4,
         }));
         done(found.length === 0 ? Object.assign(new Error(), { code: 'ENOTFOUND' }) : null, found);
-      });
+      }, false);
       system(host, { all }, (error, ...found) => resolve(error?.code ?? found));
     });
   expect(await look('metadata.example', true)).toBe('ERR_FORBIDDEN_ADDRESS');
@@ -106,6 +106,31 @@ it('a connection to a name is made to those of its addresses that may be sent to
     ],
   ]);
   expect(await look('nowhere.example', true)).toBe('ENOTFOUND');
+});
+
+it('a fleet looks up one host at a time, the same host once for all who ask, and waits for no other fleet', async () => {
+  const asked: string[] = [];
+  const answers = new Map<string, () => void>();
+  const system: Parameters<typeof lookupOf>[1] = (host, _, done) => {
+    asked.push(host);
+    answers.set(host, () => done(null, [{ address: '192.0.2.7', family: 4 }]));
+  };
+  const look = (fleetId: string, host: string) =>
+    new Promise((resolve) => {
+      lookupOf(fleetId, system)(host, { all: true }, (_, [first]) => resolve(first?.address));
+    });
+  const slow = ['a.example', 'b.example', 'a.example'].map((host) => look('GREEDY00', host));
+  const other = look('MODEST00', 'c.example');
+  await new Promise(setImmediate);
+  expect(asked).toEqual(['a.example', 'c.example']);
+  answers.get('c.example')?.();
+  expect(await other).toBe('192.0.2.7');
+  answers.get('a.example')?.();
+  expect(await Promise.all([slow[0], slow[2]])).toEqual(['192.0.2.7', '192.0.2.7']);
+  await new Promise(setImmediate);
+  expect(asked).toEqual(['a.example', 'c.example', 'b.example']);
+  answers.get('b.example')?.();
+  expect(await slow[1]).toBe('192.0.2.7');
 });
 
 it('no fleet holds all the bytes of forwarders, and who waits is woken when he may have them', async () => {

@@ -1,4 +1,5 @@
 import { type LookupAddress, type LookupAllOptions, type LookupOptions, lookup } from 'node:dns';
+import { KeyedMutex } from '../../../core/async.ts';
 import { isLinkLocal } from '../declaration/forward-hosts.ts';
 
 /**
@@ -27,15 +28,47 @@ type Done = (
   family?: number,
 ) => void;
 
+/** Lookups of each fleet that are under way or wait, by host: whoever asks for the same shares one. */
+const pending = new Map<string, Promise<LookupAddress[]>>();
+const turns = new KeyedMutex<string>();
+
 /**
- * Replaces `dns.lookup` for a connection and returns allowed addresses only. Checks them when connecting, since a name
- * may resolve differently than in any earlier check.
+ * Looks hosts up for one fleet, one at a time. The system's resolver has two threads of the process, and a name whose
+ * server does not answer holds one for many seconds: ten such forwarders of one fleet held up those of all.
  */
-export function allowedLookup(resolve: ResolveAll = lookup) {
+export function lookupOf(fleetId: string, resolve: ResolveAll = lookup): ResolveAll {
+  return (host, options, done) => {
+    const key = `${fleetId} ${options.family ?? 0} ${host}`;
+    const found =
+      pending.get(key) ??
+      turns
+        .run(fleetId, () => promised(resolve, host, options))
+        .finally(() => {
+          pending.delete(key);
+        });
+    pending.set(key, found);
+    found.then(
+      (addresses) => done(null, addresses),
+      (error: NodeJS.ErrnoException) => done(error, []),
+    );
+  };
+}
+
+function promised(resolve: ResolveAll, host: string, options: LookupAllOptions): Promise<LookupAddress[]> {
+  return new Promise((done, fail) => {
+    resolve(host, options, (error, addresses) => (error === null ? done(addresses) : fail(error)));
+  });
+}
+
+/**
+ * Replaces `dns.lookup` for a connection and returns allowed addresses only: all of a host that is named in
+ * forwardHosts. Checks them when connecting, since a name may resolve differently than in any earlier check.
+ */
+export function allowedLookup(resolve: ResolveAll, isNamed: boolean) {
   return (host: string, options: LookupOptions, done: Done): void => {
     resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return done(error);
-      const allowed = addresses.filter(({ address }) => !isLinkLocal(address));
+      const allowed = addresses.filter(({ address }) => isNamed || !isLinkLocal(address));
       const [first] = allowed;
       if (first === undefined) return done(Object.assign(new Error(), { code: forbiddenAddressCode }));
       if (options.all) done(null, allowed);
@@ -44,17 +77,12 @@ export function allowedLookup(resolve: ResolveAll = lookup) {
   };
 }
 
-/** Resolves a host to its allowed addresses; to all if the host is named in forwardHosts. @throws Error with a code. */
-export function addressesOf(host: string, isNamed: boolean): Promise<string[]> {
-  const resolve = isNamed ? lookup : allowedLookup();
+/** Resolves a host of a fleet to its allowed addresses. @throws Error with a code. */
+export function addressesOf(fleetId: string, host: string, isNamed: boolean): Promise<string[]> {
   return new Promise((done, fail) => {
-    resolve(
-      host,
-      { all: true },
-      (error: NodeJS.ErrnoException | null, addresses?: string | LookupAddress[]) => {
-        if (error !== null) fail(error);
-        else done((addresses as LookupAddress[]).map(({ address }) => address));
-      },
-    );
+    allowedLookup(lookupOf(fleetId), isNamed)(host, { all: true }, (error, addresses) => {
+      if (error !== null) fail(error);
+      else done((addresses as LookupAddress[]).map(({ address }) => address));
+    });
   });
 }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { JetStreamApiError, type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import {
   type Authenticator,
@@ -21,6 +22,8 @@ import { BoundedTransport } from './bounded-transport.ts';
 import { LinkedAbort } from './linked-abort.ts';
 import type { Outcome, Sender, SendOptions } from './sender.ts';
 
+/** Whose connection is being made: the library's lookups are told the host only. */
+const connectingFleet = new AsyncLocalStorage<string>();
 /** JetStream error code: message larger than the stream accepts. */
 const messageTooLarge = 10_054;
 
@@ -41,7 +44,7 @@ export class NatsSender implements Sender {
     // As the library's own `connect` does, but restricted to the addresses resolved here.
     setTransportFactory({
       factory: () => new BoundedTransport(),
-      dnsResolveFn: (host) => addressesOf(host, isNamed),
+      dnsResolveFn: (host) => addressesOf(connectingFleet.getStore() ?? '', host, isNamed),
     });
   }
 
@@ -110,7 +113,7 @@ export class NatsSender implements Sender {
     const { name, fleetId, secrets, timeoutSeconds } = this.#forwarder;
     // Without `host` the client would check the certificate of a server given by address against "localhost".
     const tls = { ...secrets.tls, host: hostname.replace(/^\[|\]$/g, '') };
-    const connection = await NatsConnectionImpl.connect({
+    const options = {
       name: `fleetpost ${fleetId} ${name}`,
       servers: host,
       reconnect: false,
@@ -119,7 +122,8 @@ export class NatsSender implements Sender {
       ignoreClusterUpdates: true,
       ...authenticationOf(secrets.credentials),
       ...(wantsTls && { tls }),
-    });
+    };
+    const connection = await connectingFleet.run(fleetId, () => NatsConnectionImpl.connect(options));
     const forget = (): void => {
       this.#connecting = undefined;
     };

@@ -6,7 +6,13 @@ import { recordJson } from '../../records/record-line.ts';
 import { isAnyHostAllowed } from '../declaration/forward-hosts.ts';
 import type { Forwarder, SigningSecret, WebhookDestination } from '../declaration/forwarder.ts';
 import { signingKey } from '../declaration/signing-secret.ts';
-import { allowedLookup, errorCode, forbiddenAddressCode, forbiddenAddressReason } from './allowed-lookup.ts';
+import {
+  allowedLookup,
+  errorCode,
+  forbiddenAddressCode,
+  forbiddenAddressReason,
+  lookupOf,
+} from './allowed-lookup.ts';
 import { boundSocket, isTooMuchReceived } from './bounded-socket.ts';
 import { LinkedAbort } from './linked-abort.ts';
 import type { Outcome, Sender } from './sender.ts';
@@ -67,7 +73,7 @@ export class WebhookSender implements Sender {
       connect: boundedConnector({
         ...forwarder.secrets.tls,
         timeout: timeoutMs,
-        ...(isAnyHostAllowed(forwardHosts) && { lookup: allowedLookup() as LookupFunction }),
+        lookup: allowedLookup(lookupOf(forwarder.fleetId), !isAnyHostAllowed(forwardHosts)) as LookupFunction,
       }),
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
