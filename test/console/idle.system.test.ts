@@ -44,6 +44,7 @@ it('a screen that nobody touches asks at most 12 times a minute', async () => {
   const screens = [
     '',
     'devices',
+    `devices/${device.deviceId}`,
     'live',
     'dead-letters',
     'broadcasts',
@@ -64,3 +65,19 @@ it('a screen that nobody touches asks at most 12 times a minute', async () => {
   );
   expect(counts.filter(([, count]) => count > perMinuteMax)).toEqual([]);
 }, 180_000);
+
+it('what becomes of the mail of a device is seen at once, though its page asks rarely', async () => {
+  const device = await desk.fleet.createDevice();
+  const place = `${desk.fleet.fleetId}/devices/${device.deviceId}`;
+  await using console = await ConsolePage.open(browser, server, { place });
+  const { page } = console;
+  const mailbox = page.getByRole('region', { name: 'Mailbox' });
+  await mailbox.getByText('No mail waits.').waitFor();
+  await page.getByText('live', { exact: true }).waitFor();
+  const { mailId } = await device.sendMail('hello');
+  // The page asks by itself after half a minute.
+  await mailbox.getByText('hello').waitFor({ timeout: 15_000 });
+  await device.settle('ack', mailId);
+  await mailbox.getByText('No mail waits.').waitFor({ timeout: 15_000 });
+  expect(console.faults).toEqual([]);
+});

@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AnswerAt, MethodOf, Path, QueryAt, Template } from '../../contract/routes/path.ts';
 import { CallError } from './call-error.ts';
@@ -22,6 +23,21 @@ export function quickAtFirst(times: number, thenSeconds: number): () => number {
     left -= 1;
     return left >= 0 ? 2 : thenSeconds;
   };
+}
+
+/** Counts how often something was told to have changed. */
+const changes = signal(0);
+/** Times between two readings of all that is shown, whatever changes. */
+const changedMs = 2_000;
+let waiting: ReturnType<typeof setTimeout> | undefined;
+
+/** Has all that is shown, and is read again and again, read soon: a stream says that something has changed. */
+export function readSoon(): void {
+  if (waiting !== undefined) return;
+  waiting = setTimeout(() => {
+    waiting = undefined;
+    changes.value += 1;
+  }, changedMs);
 }
 
 interface State<T> {
@@ -124,8 +140,8 @@ function keepReading<T>(
   const plan = (): void => {
     const isWorthwhile = !isFinal || failures > 0;
     if (!isWorthwhile || document.hidden || stopping.signal.aborted) return;
-    const pauseSeconds = Math.min(everySeconds * 2 ** Math.min(failures, 4), pauseSecondsMax);
-    timer = setTimeout(read, Math.max(pauseSeconds, isFinal ? 0 : everySeconds) * 1_000);
+    const pauseSeconds = failures > 0 ? Math.min(2 ** failures, pauseSecondsMax) : everySeconds;
+    timer = setTimeout(read, pauseSeconds * 1_000);
   };
   const refresh = (): void => {
     if (isReading) isAskedAgain = true;
@@ -135,11 +151,19 @@ function keepReading<T>(
     if (document.hidden) clearTimeout(timer);
     else if (!isFinal && !isReading) void read();
   };
+  const onChange = (): void => {
+    if (!isFinal && !document.hidden) refresh();
+  };
+  // It is called at once as well, for the value that is there.
+  let isSubscribed = false;
+  const unsubscribe = changes.subscribe(() => isSubscribed && onChange());
+  isSubscribed = true;
   again.current = refresh;
   document.addEventListener('visibilitychange', onVisibility);
   void read();
   return () => {
     stopping.abort();
+    unsubscribe();
     clearTimeout(timer);
     document.removeEventListener('visibilitychange', onVisibility);
   };

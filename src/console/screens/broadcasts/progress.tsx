@@ -57,8 +57,15 @@ export function BroadcastMark({
 }: {
   broadcast: Pick<BroadcastDocument, 'state' | 'queued' | 'refused'>;
 }) {
-  const done = refused === 0 ? 'queued to all' : `queued to ${count(queued)} of ${count(queued + refused)}`;
-  return <span class={`state ${marks[state]}`}>{state === 'done' ? done : state}</span>;
+  if (state !== 'done') return <span class={`state ${marks[state]}`}>{state}</span>;
+  const which = refused === 0 ? 'all' : `${count(queued)} of ${count(queued + refused)}`;
+  return (
+    <span class={`state ${marks.done}`}>
+      <span>
+        queued<span class="less"> to {which}</span>
+      </span>
+    </span>
+  );
 }
 
 /** Time over which the rate is measured. */

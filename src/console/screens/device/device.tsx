@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
+import { tellDone } from '../../forms/toast.tsx';
 import { Screen } from '../../frame/frame.tsx';
 import { lazyScreen } from '../../frame/lazy-screen.tsx';
 import { Menu } from '../../frame/menu.tsx';
@@ -28,8 +29,9 @@ const Rotate = lazyScreen(async () => (await setUp()).Rotate);
 const ExportRecords = lazyScreen(async () => (await setUp()).ExportRecords);
 const DeleteDevice = lazyScreen(async () => (await setUp()).DeleteDevice);
 
-/** Seconds between two looks at what changes by itself. */
-const everySeconds = 3;
+/** Seconds between two looks at what changes by itself; what becomes of its mail comes with the stream. */
+const everySeconds = 30;
+const diagnosedSeconds = 20;
 
 export interface DeviceProps {
   fleetId: string;
@@ -68,7 +70,7 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
       <Loaded resource={device}>
         {(document) => (
           <>
-            <Diagnosis fleetId={fleetId} deviceId={deviceId} everySeconds={everySeconds} />
+            <Diagnosis fleetId={fleetId} deviceId={deviceId} everySeconds={diagnosedSeconds} />
             <div class="columns">
               <div>
                 <Mailbox fleetId={fleetId} device={document} everySeconds={everySeconds} />
@@ -114,8 +116,15 @@ function DeviceTools({ fleetId, device, refresh, onEdit }: DeviceToolsProps) {
   };
   useKeys({ s: send, r: refresh });
   const path = pathOfDevice(fleetId, deviceId);
+  const set = async (isEnabled: boolean): Promise<void> => {
+    await call('PATCH', path, { body: { enabled: isEnabled } });
+    refresh();
+  };
   const toggle = (): void =>
-    void submit(() => call('PATCH', path, { body: { enabled: !enabled } })).then(refresh);
+    void submit(async () => {
+      await set(!enabled);
+      tellDone(`${enabled ? 'Disabled' : 'Enabled'} ${deviceId}.`, () => set(enabled));
+    });
   const close = (): void => setAsked(undefined);
   return (
     <>

@@ -9,7 +9,7 @@ import { useDocument } from '../../server/resource.ts';
 /** The requests of a device that were refused lately, equal ones together. */
 export function LastRefusals({ fleetId, deviceId }: { fleetId: string; deviceId: string }) {
   const path = below(pathOfDevice(fleetId, deviceId), '/refusals', {});
-  const refusals = useDocument(path, 5);
+  const refusals = useDocument(path, 60);
   return (
     <Section title="Last refusals">
       <Loaded resource={refusals}>

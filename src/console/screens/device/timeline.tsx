@@ -1,8 +1,9 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Section } from '../../frame/frame.tsx';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
+import { readSoon } from '../../server/resource.ts';
 import { Charts } from './charts/charts.tsx';
 import { useDeviceRecords } from './charts/device-records.ts';
 import { LatestValues } from './charts/latest-values.tsx';
@@ -15,6 +16,11 @@ const moreRecords = 1_000;
 export function Timeline({ fleetId, deviceId }: { fleetId: string; deviceId: string }) {
   const [limit, setLimit] = useState(firstRecords);
   const { records, latest, stream, before } = useDeviceRecords(fleetId, deviceId, limit);
+  const newest = stream.records[0];
+  // What became of its mail changes its mailbox, and why it is stuck.
+  useEffect(() => {
+    if (newest?.kind === 'receipt') readSoon();
+  }, [newest?.record_id]);
   const isWhole = before.value !== undefined && before.value.records.length < limit;
   return (
     <>

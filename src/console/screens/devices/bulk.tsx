@@ -171,14 +171,15 @@ function BulkChange({ fleetId, selection, what, sentence, count, onClose, onDone
 function tellChanged(fleetId: string, change: BulkEdit, progress: ChangeProgress): void {
   const { changed, unchanged, refused, changedIds } = progress;
   const devices = devicesText(changed);
-  const text =
+  const done =
     'enabled' in change
       ? `${change.enabled ? 'Enabled' : 'Disabled'} ${devices}`
       : 'add_tags' in change
         ? `Added the tag ${change.add_tags.join()} to ${devices}`
         : `Removed the tag ${change.remove_tags.join()} from ${devices}`;
+  const text = changed === 0 ? 'Nothing was changed' : done;
   const rest = [
-    unchanged > 0 && `${number(unchanged)} were so already`,
+    unchanged > 0 && `${devicesText(unchanged)} ${unchanged === 1 ? 'was' : 'were'} so already`,
     refused.length > 0 && `${refused.length} refused: ${refused[0]?.device_id} ${refused[0]?.msg}`,
   ];
   const undo = (ids: readonly string[]) => () => changeDevices(fleetId, { ids }, inverseOf(change));

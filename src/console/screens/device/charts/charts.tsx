@@ -21,7 +21,7 @@ import { SpanFields } from './span-fields.tsx';
 
 /** Buckets of a line: more are not told apart on a screen. */
 const points = 300;
-const everySeconds = 15;
+const everySeconds = 30;
 
 export interface ChartsProps {
   fleetId: string;
