@@ -87,7 +87,7 @@ it('a token is made and shown once, used, revoked, and all of it is in the audit
   await page.getByLabel('Name').fill('reporting');
   await button(page, 'Make the token').click();
   const token = await page.locator('dialog .paste pre').first().innerText();
-  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'I have stored it' }).click();
   await page.locator('dialog').waitFor({ state: 'detached' });
   expect(await page.content()).not.toContain(token);
   const as = (): Promise<number> =>

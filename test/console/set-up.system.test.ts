@@ -375,3 +375,23 @@ it('a lockout is lifted where it is shown', async () => {
   expect((await device.heartbeat()).status).toBe(201);
   expect(console.faults).toEqual([]);
 });
+
+it('the whole state of an action is cleared at once', async () => {
+  const fleetId = await makeFleet('Counters');
+  const action = `/fleets/${fleetId}/actions/count`;
+  const source = 'export default async () => {};';
+  const on = [{ kind: 'message', schema: 'note' }];
+  const deployed = await server.admin('PUT', action, { language: 'javascript', source, on });
+  expect(deployed).toMatchObject({ status: 201 });
+  for (const key of ['a', 'b']) await server.admin('PUT', `${action}/state/value?key=${key}`, { value: 1 });
+  await using console = await ConsolePage.open(browser, server, {
+    place: `${fleetId}/actions/count?tab=state`,
+  });
+  const { page } = console;
+  await page.getByRole('button', { name: 'Clear the whole state' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Clear the whole state' }).click();
+  await page.getByText('The state is empty.', { exact: false }).first().waitFor();
+  const { body } = await server.admin<{ items: unknown[] }>('GET', `${action}/state`);
+  expect(body.items).toEqual([]);
+  expect(console.faults).toEqual([]);
+});

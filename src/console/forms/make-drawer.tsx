@@ -19,6 +19,8 @@ export interface MakeDrawerProps<Made> {
   /** Says whether this one has; by default each does. */
   hasSecret?(made: Made): boolean;
   isIncomplete?: boolean;
+  /** What it lacks, said beside the button. */
+  lack?: string | undefined;
   /** The fields. */
   children: ComponentChildren;
   /** Below the button. */
@@ -60,9 +62,12 @@ export function MakeDrawer<Made>(props: MakeDrawerProps<Made>) {
         <form class="drawer-form" onSubmit={start}>
           {children}
           {error && <ErrorBanner error={error} />}
-          <button type="submit" class="button is-main" disabled={isBusy || isIncomplete}>
-            {verb}
-          </button>
+          <span class="inline">
+            <button type="submit" class="button is-main" disabled={isBusy || isIncomplete}>
+              {verb}
+            </button>
+            {isIncomplete && props.lack && <span class="hint">{props.lack}</span>}
+          </span>
         </form>
       ) : (
         // Where the button was, there would be no focus, and keys would not reach the drawer.

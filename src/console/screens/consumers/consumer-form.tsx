@@ -48,6 +48,7 @@ export function ConsumerForm({ fleetId, known, onDone, onClose }: ConsumerFormPr
       title={isNew ? 'New consumer' : 'Change the consumer'}
       verb={isNew ? 'Make the consumer' : 'Save'}
       isIncomplete={!isName || !isLease}
+      lack={isName ? 'Its lease is not right yet' : 'It needs a name'}
       onClose={onClose}
       make={async (text) => {
         const path = pathTo('/fleets/{fleet_id}/consumers/{name}', { fleet_id: fleetId, name });

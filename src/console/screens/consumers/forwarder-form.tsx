@@ -47,12 +47,14 @@ export function ForwarderForm({ fleetId, known, onDone, onClose }: ForwarderForm
   const isNew = known === undefined;
   const faults = faultsOf(draft);
   const set = (change: Partial<WrittenForwarder>): void => setDraft((before) => ({ ...before, ...change }));
+  const isWrong = Object.keys(faults).length > 0;
   const part = { draft, faults, set };
   return (
     <MakeDrawer
       title={isNew ? 'New forwarder' : 'Change the forwarder'}
       verb={isNew ? 'Make the forwarder' : 'Save'}
-      isIncomplete={!isComplete(draft) || Object.keys(faults).length > 0}
+      isIncomplete={!isComplete(draft) || isWrong}
+      lack={isWrong ? 'A field above is not right yet' : 'It needs a name and a destination'}
       secret="signing secret"
       hasSecret={({ secret }) => secret !== null}
       onClose={onClose}
@@ -176,7 +178,7 @@ function SecretFields({ draft, faults, set, known }: PartProps & { known: Forwar
     set({ removed: isThere ? draft.removed.filter((one) => one !== member) : [...draft.removed, member] });
   };
   return (
-    <details class="more-fields">
+    <details>
       <summary>Secrets and certificates</summary>
       <div class="stack">
         {had.map(
@@ -255,7 +257,7 @@ function BatchFields({ draft, faults, set }: PartProps) {
     ['timeoutSeconds', 'Seconds that an attempt may take'],
   ] as const;
   return (
-    <details class="more-fields">
+    <details>
       <summary>Batches</summary>
       <div class="stack">
         {fields.map(([member, label]) => (

@@ -17,7 +17,7 @@ import { useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { DeleteReader } from './delete-reader.tsx';
 import { ForwarderForm } from './forwarder-form.tsx';
-import { isFarBehind, lagText, PauseReader, ReaderState } from './reader.tsx';
+import { isFarBehind, PauseReader, ReaderState } from './reader.tsx';
 import { RefusedRecords } from './refused-records.tsx';
 import { RotateSigningSecret } from './rotate-signing-secret.tsx';
 
@@ -153,13 +153,13 @@ function LastError({ forwarder: { last_error, state } }: { forwarder: ForwarderD
 }
 
 function ForwarderFigures({ forwarder }: { forwarder: ForwarderDocument }) {
-  const { seconds_behind, lost, dead_letters, delivered, failed } = forwarder;
+  const { behind, seconds_behind, lost, dead_letters, delivered, failed } = forwarder;
   const waited = seconds_behind < 1 ? '0 s' : spanText(seconds_behind * 1_000);
   const count = (one: number): string => one.toLocaleString('en');
   return (
     <Figures
       figures={[
-        ['Behind', waited, isFarBehind(forwarder) ? 'warn' : '', lagText(forwarder)],
+        ['Behind', waited, isFarBehind(forwarder) ? 'warn' : '', `${count(behind)} records`],
         ['Lost', count(lost), lost > 0 ? 'bad' : '', 'removed by retention'],
         ['Dead letters', count(dead_letters), dead_letters > 0 ? 'bad' : '', 'refused records'],
         ['Delivered', count(delivered), '', 'since the start'],

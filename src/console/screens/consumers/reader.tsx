@@ -37,7 +37,7 @@ interface Lag {
 }
 
 /** In words, the age of the oldest record that waits first: it says more than how many there are. */
-export function lagText({ behind, seconds_behind }: Lag): string {
+function lagText({ behind, seconds_behind }: Lag): string {
   if (behind === 0) return 'nothing waits';
   const records = `${behind.toLocaleString('en')} ${behind === 1 ? 'record' : 'records'}`;
   return seconds_behind < 1 ? records : `${spanText(seconds_behind * 1_000)}, ${records}`;

@@ -28,7 +28,7 @@ export function NeededSchema({ fleetId, name }: { fleetId: string; name: keyof t
     void submit(() => call('PUT', path, { body: schema })).then((isStored) => isStored && listed.refresh());
   const command = `echo ${shellWord(schema)} | fleetpost schema put datapoint ${name} - --fleet ${fleetId}`;
   return (
-    <div class="stack needed-schema">
+    <div class="stack">
       <p class="inline">
         <span>
           A datapoint is taken by its schema, and this fleet has no schema <code>{name}</code> yet.
