@@ -62,26 +62,7 @@ export function ConsumerForm({ fleetId, known, onDone, onClose }: ConsumerFormPr
         onDone();
         return made;
       }}
-      shown={(made) => (
-        <>
-          <Banner kind="good">
-            {isNew ? 'Made' : 'Saved'}{' '}
-            <a class="link" href={href([fleetId, 'consumers', made.name])}>
-              {made.name}
-            </a>
-            .
-          </Banner>
-          {isNew && (
-            <div class="field">
-              <span>Its first batch, for a program or by hand:</span>
-              <Paste
-                text={`fleetpost consumer fetch ${made.name} --fleet ${fleetId}`}
-                label="Copy the command that fetches a batch"
-              />
-            </div>
-          )}
-        </>
-      )}
+      shown={(made) => <Declared fleetId={fleetId} name={made.name} isNew={isNew} />}
     >
       {isNew && (
         <Field
@@ -105,5 +86,29 @@ export function ConsumerForm({ fleetId, known, onDone, onClose }: ConsumerFormPr
         onText={(text) => setLease(text.trim())}
       />
     </MakeDrawer>
+  );
+}
+
+/** Says that it is there, and of a new one how its first batch is had. */
+function Declared({ fleetId, name, isNew }: { fleetId: string; name: string; isNew: boolean }) {
+  return (
+    <>
+      <Banner kind="good">
+        {isNew ? 'Made' : 'Saved'}{' '}
+        <a class="link" href={href([fleetId, 'consumers', name])}>
+          {name}
+        </a>
+        .
+      </Banner>
+      {isNew && (
+        <div class="field">
+          <span>Its first batch, for a program or by hand:</span>
+          <Paste
+            text={`fleetpost consumer fetch ${name} --fleet ${fleetId}`}
+            label="Copy the command that fetches a batch"
+          />
+        </div>
+      )}
+    </>
   );
 }
