@@ -164,7 +164,7 @@ it('the schema that it last sent is charted first, however long ago, and its lat
   await expect
     .poll(() => chart(page, 'power watts').locator('figcaption').textContent())
     .toMatch(/7\.25.*2 h ago/);
-  await page.getByLabel('Schema').selectOption('climate');
+  await page.getByLabel('Schema', { exact: true }).selectOption('climate');
   await chart(page, 'climate celsius').waitFor();
   expect(new URL(page.url()).search).toBe('?span=24h&schema=climate');
   expect(console.faults).toEqual([]);

@@ -268,7 +268,8 @@ it('with a clock that is off by an hour, times are those of the server', async (
     });
   });
   await console.go(`${fleet.fleetId}/devices/${pump.deviceId}`);
-  const lastSeen = page.locator('dd', { has: page.locator('time') }).first();
+  const facts = page.getByRole('region', { name: 'Facts' });
+  const lastSeen = facts.locator('dd', { has: page.locator('time') }).first();
   await lastSeen.waitFor();
   expect(await lastSeen.innerText()).toMatch(/^(now|\d+ s ago)$/);
 });

@@ -203,6 +203,8 @@ function shade(plot: uPlot, until: number | undefined, colour: string): void {
 export function plottedColumns(plotted: Plotted): uPlot.AlignedData {
   const { times, values, range = [], span } = plotted;
   const unit = unitOf(plotted);
+  // The library draws to nowhere what has no value at all.
+  if (values.every((one) => one === null)) return [[], [], ...range.map(() => [])];
   const columns = [...range, values].map((column) => [null, ...column.map((one) => one && one / unit), null]);
   return [[span[0], ...times, span[1]], ...columns] as unknown as uPlot.AlignedData;
 }
