@@ -15,7 +15,7 @@ const schemas = {
 
 /** Offers to store the schema of a datapoint that is going to be sent, where the fleet has none of that name. */
 export function NeededSchema({ fleetId, name }: { fleetId: string; name: keyof typeof schemas }) {
-  const listed = useDocument(pathTo('/fleets/{fleet_id}/schemas', { fleet_id: fleetId }), 5, undefined, has);
+  const listed = useDocument(pathTo('/fleets/{fleet_id}/schemas', { fleet_id: fleetId }), 15, undefined, has);
   const { error, isBusy, submit } = useSubmit();
   function has({ items }: { items: readonly { kind: string; name: string }[] }): boolean {
     return items.some((one) => one.kind === 'datapoint' && one.name === name);

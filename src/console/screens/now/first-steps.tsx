@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import { type AnswerAt, below, pathTo } from '../../../contract/routes/path.ts';
 import { Paste } from '../../forms/paste.tsx';
@@ -12,7 +12,7 @@ import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
 import { serverNow } from '../../server/clock.ts';
 import { pathOfDevice } from '../../server/device-path.ts';
 import { useFollowedRecords } from '../../server/followed-records.ts';
-import { useDocument } from '../../server/resource.ts';
+import { quickAtFirst, useDocument } from '../../server/resource.ts';
 import { madeSecret } from '../device/made-secrets.ts';
 import { NeededSchema } from '../device/needed-schema.tsx';
 import { secretPlaceholder, UnknownSecret } from '../device/unknown-secret.tsx';
@@ -22,7 +22,14 @@ import { sendTo } from '../send/send-to.ts';
 /** For a fleet without devices, or with its first one: from a heartbeat to a mail that is acknowledged. */
 export function FirstSteps({ fleetId, onMade }: { fleetId: string; onMade: () => void }) {
   const [isMaking, setMaking] = useState(false);
-  const first = useDocument(pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId }), 2, { limit: 1 });
+  // Soon, as somebody pastes the first command; then rarely, and when the page is come back to.
+  const every = useMemo(() => quickAtFirst(60, 15), [fleetId]);
+  const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId });
+  const first = useDocument(path, every, { limit: 1 }, hasCalled);
+  useEffect(() => {
+    addEventListener('focus', first.refresh);
+    return () => removeEventListener('focus', first.refresh);
+  }, [first.refresh]);
   return (
     <Section title="First steps">
       <div class="below">
@@ -56,6 +63,11 @@ export function FirstSteps({ fleetId, onMade }: { fleetId: string; onMade: () =>
   );
 }
 
+/** What a device does after its first call is in the records, which come by themselves. */
+function hasCalled({ items: [device] }: { items: readonly DeviceDocument[] }): boolean {
+  return device !== undefined && device.last_seen !== null;
+}
+
 type Endpoint = AnswerAt<'GET', '/device-endpoint'>;
 
 /** Commands for a device's first requests, with its own ids; with its secret if that was made in this page. */
@@ -78,6 +90,7 @@ function Steps({ fleetId, device }: { fleetId: string; device: DeviceDocument })
   const from = useMemo(() => new Date(serverNow() - 86_400_000).toISOString(), []);
   const stream = useFollowedRecords(fleetId, device_id, { device: device_id, from, follow: true }, false);
   const hasData = stream.records.some(({ kind }) => kind === 'datapoint');
+  const receipts = stream.records.filter(({ kind }) => kind === 'receipt').length;
   const hasAnswer = stream.records.some(
     ({ kind, preview }) => kind === 'receipt' && preview.startsWith('acked'),
   );
@@ -103,7 +116,7 @@ function Steps({ fleetId, device }: { fleetId: string; device: DeviceDocument })
                 <NeededSchema fleetId={fleetId} name="temperature" />
               </Step>
               <Step title="It gets a mail, and acknowledges it" isDone={hasAnswer} commands={[]}>
-                <MailStep device={device} commands={commands} />
+                <MailStep device={device} commands={commands} receipts={receipts} />
               </Step>
             </ol>
             <StreamNotice stream={stream} />
@@ -115,13 +128,19 @@ function Steps({ fleetId, device }: { fleetId: string; device: DeviceDocument })
   );
 }
 
+interface MailStepProps {
+  device: DeviceDocument;
+  commands: ReturnType<typeof commandsOf>;
+  /** Grows with all that becomes of mail: the mailbox is read again then. */
+  receipts: number;
+}
+
 /** Sends a mail, then shows how the device fetches and acknowledges it. */
-function MailStep(props: { device: DeviceDocument; commands: ReturnType<typeof commandsOf> }) {
+function MailStep(props: MailStepProps) {
   const { fleet_id, device_id } = props.device;
-  const mails = useDocument(below(pathOfDevice(fleet_id, device_id), '/mail', {}), 2, {
-    state: 'queued',
-    limit: 1,
-  });
+  const path = below(pathOfDevice(fleet_id, device_id), '/mail', {});
+  const mails = useDocument(path, undefined, { state: 'queued', limit: 1 });
+  useEffect(() => mails.refresh(), [props.receipts]);
   const head = mails.value?.items[0];
   const { fetch, acknowledge } = props.commands;
   const send = (): void => {
