@@ -38,12 +38,17 @@ function sentenceOf(selection: DeviceSelection, count: number | undefined): stri
 }
 
 /** Offers what can be done with the devices that are selected, one answer for all of them. */
-export function Bulk({ fleetId, selection, onAll, onDone, onClear }: BulkProps) {
+export function Bulk({ fleetId, selection, onAll, onDone: onChanged, onClear }: BulkProps) {
   const [asked, setAsked] = useState<Verb | undefined>();
   const { error, isBusy, submit } = useSubmit();
   const counted = useDeviceCount(fleetId, selection);
   const count = counted.value?.devices;
   const sentence = sentenceOf(selection, count);
+  const onDone = (): void => {
+    // What fits may be another number now.
+    counted.refresh();
+    onChanged();
+  };
   // Few are changed at once: it can be taken back.
   const set = (isEnabled: boolean) => (): void => {
     if (count === undefined || count > typedFrom) {

@@ -107,7 +107,7 @@ export class BroadcastDelivery {
   }
 
   /** Applies the fleet's current limits, as a broadcast may take hours. */
-  #mailOf(fleetId: string, { request, payload }: Job): Broadcast['mail'] {
+  #mailOf(fleetId: string, { request: { pauseAfter: _, ...request }, payload }: Job): Broadcast['mail'] {
     const { config, fleets } = this.#options;
     const fleet = fleets.get(fleetId);
     const requeuesMax = request.requeuesMax ?? fleet?.mailRequeuesMax;
