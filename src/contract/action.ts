@@ -151,7 +151,8 @@ const actionDocument = Type.Object({
     { description: 'Why an enabled action takes no records of any device now.' },
   ),
   in_hand: Type.Integer({ description: 'Records running, or waiting for a thread or another attempt.' }),
-  behind: Type.Integer({ description: 'Positions of the logs not scanned yet.' }),
+  behind: Type.Integer({ description: 'Records of the logs, of all fleets, not scanned yet.' }),
+  seconds_behind: Type.Number({ description: 'Age of the oldest of them.' }),
   lost: Type.Integer({
     description: 'Positions trimmed by retention before the action read them, since it was enabled.',
   }),

@@ -19,6 +19,7 @@ import {
   timeText,
   wordOf,
 } from './document.ts';
+import { refusalReasons } from './monitoring/refusal.ts';
 import { declareRoutes, noDocument } from './routes/route.ts';
 
 /** Connection states; the first that applies. */
@@ -96,6 +97,17 @@ export const deviceFilter = Type.Object({
   state: Type.Optional(wordOf(states)),
   seen_after: Type.Optional(timeText('Last seen at that time or later.')),
   seen_before: Type.Optional(timeText('Last seen before that time, or never.')),
+  silent_after: Type.Optional(
+    timeText(
+      'Was active, and has been offline since that time or later: `active_seconds` after it was last seen. A disabled device is not silent, unless `enabled` asks for such ones.',
+    ),
+  ),
+  refused: Type.Optional(
+    wordOf(['any', ...refusalReasons], {
+      description:
+        'Why this node refuses its requests now, as `GET …/refusals` lists it: of the last hour, what has not been accepted since.',
+    }),
+  ),
   waiting_before: Type.Optional(
     timeText('Mail waits, and the first one has been the first in the mailbox since before that time.'),
   ),
@@ -147,6 +159,12 @@ const deviceCountDocument = Type.Object({
   }),
 });
 export type DeviceCountDocument = Static<typeof deviceCountDocument>;
+const deviceTagsDocument = Type.Object({
+  items: Type.Array(Type.Object({ tag, devices: Type.Integer() }), {
+    description: 'The most frequent first, up to 200.',
+  }),
+  is_all: Type.Boolean({ description: 'False if the fleet has more devices, whose tags may be others.' }),
+});
 
 /** `/fleets/{fleet_id}/devices`, each device under it, the rotation of its secret, and changes of many devices. */
 export const deviceRoutes = declareRoutes({
@@ -154,9 +172,15 @@ export const deviceRoutes = declareRoutes({
     scope: 'read',
     summary: 'List or find devices',
     description:
-      'In order of device id, or of the most selective index. A page scans a bounded number of devices, so it may have fewer than `limit`, or none, and still have a `next`.',
+      'In order of device id, or of the most selective index, unless `order` asks for another. A page scans a bounded number of devices, so it may have fewer than `limit`, or none, and still have a `next`.',
     query: Type.Object({
       ...deviceFilter.properties,
+      order: Type.Optional(
+        wordOf(['seen', '-seen'], {
+          description:
+            'By last sight, to ten minutes: the earliest first, beginning with devices that were never seen, or the latest.',
+        }),
+      ),
       after: Type.String({ default: '', pattern: cursorPattern }),
       limit: pageLimit,
     }),
@@ -173,6 +197,13 @@ export const deviceRoutes = declareRoutes({
       limit: Type.Integer({ minimum: 1, maximum: 5_000, default: 5_000 }),
     }),
     answers: { 200: deviceCountDocument },
+  },
+  'GET /fleets/{fleet_id}/tags': {
+    scope: 'read',
+    summary: 'List tags of devices',
+    description:
+      'Counts the tags of the first 2,000 devices of a fleet, by id, a minute ago or less: to suggest some, not to count all.',
+    answers: { 200: deviceTagsDocument },
   },
   'POST /fleets/{fleet_id}/devices': {
     scope: 'provision',

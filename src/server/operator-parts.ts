@@ -1,8 +1,10 @@
 import type { Bootstrap } from '../admin-api/auth/authorization.ts';
 import type { ConsoleCodes } from '../admin-api/console/console-codes.ts';
 import { ConsoleFiles } from '../admin-api/console/console-files.ts';
+import { DeviceCounts } from '../admin-api/monitoring/device-counts.ts';
+import { FleetRefusals } from '../admin-api/monitoring/fleet-refusals.ts';
 import { BulkWrites } from '../admin-api/request/bulk-writes.ts';
-import { joinRefusals, type RefusalLog, Refusals } from '../domain/devices/refusals.ts';
+import { joinFleets, joinRefusals, type RefusalLog, Refusals } from '../domain/devices/refusals.ts';
 import { ActionDeclarations } from '../features/actions/action-declarations.ts';
 import { ForwarderDeclarations } from '../features/forwarders/forwarder-declarations.ts';
 import type { LogFollower } from '../features/records/log-follower.ts';
@@ -35,14 +37,17 @@ export function operatorParts(
 ) {
   const { registry, tokens, claimTokens, hold, audit, actions, forwarders } = controlPlane;
   const { shards, metrics, connections } = cluster;
+  const refusals = refusalLog(cluster);
   const declaring = {
     config,
     follower,
     fleet: (fleetId: string) => registry.fleet(fleetId),
     checker: registry.checker,
   };
+  const counts = new DeviceCounts(shards.all);
   return {
     ...services,
+    counts,
     actions: new ActionDeclarations({ ...declaring, actions, work: services.actionWork }),
     forwarders: new ForwarderDeclarations({ ...declaring, forwarders, work: services.forwarderWork }),
     series: new DeviceSeries({ follower, shards }),
@@ -78,7 +83,8 @@ export function operatorParts(
       topTalkers: () => cluster.talkers(),
     },
     lockouts: cluster.lockouts,
-    refusals: refusalLog(cluster),
+    refusals,
+    refused: new FleetRefusals({ refusals, shards }),
     watched: cluster.watched,
     backups,
     consoleFiles: config.console ? ConsoleFiles.read(consoleFolder) : undefined,
@@ -91,6 +97,8 @@ function refusalLog(cluster: WorkerPool): RefusalLog {
   const own = new Refusals();
   return {
     of: async (device) => joinRefusals([...(await cluster.refusalsOf(device)), own.of(device)]),
+    // What senders of mail are refused says nothing of a device.
+    ofFleet: async (fleetId, sinceMs) => joinFleets(await cluster.refusalsOfFleet(fleetId, sinceMs), sinceMs),
     note: (device, refused) => own.note(device, refused),
   };
 }

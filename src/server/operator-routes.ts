@@ -2,7 +2,6 @@ import { consoleCodeHandlers } from '../admin-api/console/login-routes.ts';
 import { deviceExportHandlers } from '../admin-api/import-export/device-export.ts';
 import { deviceImportHandlers } from '../admin-api/import-export/import.ts';
 import { attentionHandlers } from '../admin-api/monitoring/attention.ts';
-import { DeviceCounts } from '../admin-api/monitoring/device-counts.ts';
 import { diagnosisHandlers } from '../admin-api/monitoring/diagnosis.ts';
 import { refusalHandlers } from '../admin-api/monitoring/refusals.ts';
 import type { MetricSet } from '../admin-api/request/metric-set.ts';
@@ -72,8 +71,7 @@ import { addTraceMetrics } from './trace-export.ts';
 
 /** Lists the routes of the admin API, each group with the parts that it uses. Their order is that of the OpenAPI document. */
 export function operatorRoutes(parts: OperatorParts): RouteGroups {
-  const { actionWork, config, consumers, forwarderWork, shards } = parts;
-  const counts = new DeviceCounts(shards.all);
+  const { actionWork, config, consumers, counts, forwarderWork } = parts;
   const sources = [
     attentionToActions(actionWork),
     attentionToForwarders(forwarderWork),

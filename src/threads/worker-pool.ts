@@ -14,7 +14,7 @@ import { routeNames } from '../device-api/server/server.ts';
 import type { AppDescriptor } from '../device-api/uws/uws.ts';
 import { DeviceMarks } from '../domain/devices/device-marks.ts';
 import type { LockoutList } from '../domain/devices/lockout.ts';
-import type { SeenRequests } from '../domain/devices/refusals.ts';
+import type { SeenFleet, SeenRequests } from '../domain/devices/refusals.ts';
 import { WatchedDevices } from '../domain/devices/watched-devices.ts';
 import type { Hold } from '../domain/hold.ts';
 import type { Completion } from '../domain/write.ts';
@@ -214,6 +214,14 @@ export class WorkerPool {
   async refusalsOf(device: DeviceKey): Promise<SeenRequests[]> {
     const answers = this.#members.map(({ channel }) => channel.ask({ type: 'refusals', device }));
     return (await Promise.all(answers)) as SeenRequests[];
+  }
+
+  /** Collects what each worker has refused to the devices of a fleet since then. */
+  async refusalsOfFleet(fleetId: string, sinceMs: number): Promise<SeenFleet[]> {
+    const answers = this.#members.map(({ channel }) =>
+      channel.ask({ type: 'refusalsOfFleet', fleetId, sinceMs }),
+    );
+    return (await Promise.all(answers)) as SeenFleet[];
   }
 
   /** Takes the spans of all workers since the last call. */

@@ -73,6 +73,8 @@ async function answer(call: Call): Promise<unknown> {
       return topTalkers.top(call.limit);
     case 'refusals':
       return refusals.of(call.device);
+    case 'refusalsOfFleet':
+      return refusals.ofFleet(call.fleetId, call.sinceMs);
     case 'drain':
       return drain();
     case 'close':

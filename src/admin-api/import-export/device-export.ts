@@ -6,8 +6,7 @@ import type { DeviceStatus } from '../../domain/devices/device.ts';
 import { descriptionFields, descriptionOf } from '../../domain/devices/device-fields.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { Shards } from '../../domain/shard.ts';
-import type { AdminApiConfig } from '../config.ts';
-import { deviceFilterOf } from '../request/device-filter.ts';
+import { deviceFilterOf, type FilterParts } from '../request/device-filter.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import type { Transfers } from '../request/transfers.ts';
@@ -15,8 +14,7 @@ import type { Turn } from '../request/turn.ts';
 import { listDevices } from '../routes/device-list.ts';
 import { cellOf, csvLine } from './device-lines.ts';
 
-interface Parts {
-  config: AdminApiConfig;
+interface Parts extends FilterParts {
   registry: Registry;
   shards: Shards;
 }
@@ -78,16 +76,14 @@ async function* lines(
 }
 
 /** Handles `/fleets/{fleet_id}/devices:export`. */
-export function deviceExportHandlers(
-  { config, registry, shards }: Parts,
-  exports: Transfers,
-): Handlers<typeof deviceExportRoutes> {
+export function deviceExportHandlers(parts: Parts, exports: Transfers): Handlers<typeof deviceExportRoutes> {
+  const { registry, shards } = parts;
   return {
     'GET /fleets/{fleet_id}/devices:export': async ({ params, query, turn, audited: { about } }, reply) => {
       const { fleet } = registry.fleet(params.fleet_id);
       checkAfter(query);
       const type = query.format === 'csv' ? 'text/csv' : 'application/x-ndjson';
-      const filter = deviceFilterOf(fleet, query, config);
+      const filter = await deviceFilterOf(fleet, query, parts);
       if (query.with !== undefined) about.with = query.with;
       let devices = 0;
       const onDevices = (count: number): void => {

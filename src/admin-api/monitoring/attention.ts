@@ -13,6 +13,8 @@ import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import { countDeadLetters } from './dead-letter-count.ts';
 import type { DeviceCounts } from './device-counts.ts';
+import type { FleetRefusals } from './fleet-refusals.ts';
+import { SilentDevices } from './silent-devices.ts';
 import { attentionToMailboxes } from './stuck.ts';
 
 interface Parts {
@@ -20,6 +22,7 @@ interface Parts {
   notReady(): readonly NotReady[];
   registry: Registry;
   shards: Shards;
+  refused: FleetRefusals;
   /** The features that can want attention, in the order of the answer. */
   sources: readonly AttentionSource[];
 }
@@ -27,27 +30,34 @@ interface Parts {
 const dayMs = 86_400_000;
 function ofLetters({ letters: count, is_all: isAll }: LetterCountDocument): AttentionItem[] {
   if (count === 0) return [];
-  const number = isAll ? String(count) : `${count} or more`;
+  const number = `${count.toLocaleString('en')}${isAll ? '' : ' or more'}`;
   const sentence = `${number} ${count === 1 ? 'mail' : 'mails'} died in the last 24 hours.`;
-  return [attentionItem('dead_letters', sentence, { count })];
+  return [attentionItem('dead_letters', sentence, { count, is_all: isAll })];
 }
 
 /** Handles `/fleets/{fleet_id}/attention`. */
 export function attentionHandlers(parts: Parts, counts: DeviceCounts): Handlers<typeof attentionRoutes> {
-  const { config, notReady, registry, shards, sources } = parts;
+  const { config, notReady, refused, registry, shards, sources } = parts;
+  const silent = new SilentDevices(parts, counts);
   return {
     'GET /fleets/{fleet_id}/attention': async ({ params, turn }) => {
-      const { fleetId } = registry.fleet(params.fleet_id).fleet;
+      const { fleet } = registry.fleet(params.fleet_id);
+      const { fleetId } = fleet;
       const { stuckSeconds } = config.settings.current;
       const nowMs = Date.now();
-      const [mailboxes, letters, ...ofSources] = await Promise.all([
+      const [silence, refusals, mailboxes, letters, ...ofSources] = await Promise.all([
+        silent.attention(fleet),
+        refused.attention(fleetId),
         attentionToMailboxes(shards, counts, { fleetId, stuckSeconds, nowMs }, turn),
         countDeadLetters(shards.all, fleetId, { fromMs: nowMs - dayMs }, turn),
         ...sources.map((attentionTo) => attentionTo(fleetId)),
       ]);
       const items: AttentionItem[] = [
         ...notReady().map(({ msg }) => attentionItem('server', msg)),
+        ...silence.filter(({ kind }) => kind === 'many_devices_silent'),
+        ...refusals,
         ...mailboxes,
+        ...silence.filter(({ kind }) => kind === 'devices_silent'),
         ...ofLetters(letters),
         ...ofSources.flat(),
       ];

@@ -3,13 +3,13 @@ import type { Fleet } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { deviceFilterOf } from '../request/device-filter.ts';
+import { deviceFilterOf, type FilterParts } from '../request/device-filter.ts';
 import { activeSinceMs, statesOf } from '../request/device-state.ts';
 import type { HandlerOf } from '../request/routes.ts';
 import { listDevices } from '../routes/device-list.ts';
 import type { DeviceCounts } from './device-counts.ts';
 
-interface Parts {
+interface Parts extends FilterParts {
   config: AdminApiConfig;
   registry: Registry;
   shards: Shards;
@@ -25,10 +25,10 @@ export const countFound =
     counts: DeviceCounts,
   ): HandlerOf<typeof deviceRoutes, 'GET /fleets/{fleet_id}/devices:count'> =>
   async ({ params, turn, query: { after, limit, ...conditions } }) => {
-    const { config, registry, shards } = parts;
+    const { registry, shards } = parts;
     const { fleet } = registry.fleet(params.fleet_id);
     if (Object.keys(conditions).length === 0) return countAll(parts, counts, fleet);
-    const filter = deviceFilterOf(fleet, conditions, config);
+    const filter = await deviceFilterOf(fleet, conditions, parts);
     const { items, next } = await listDevices(shards.all, filter, after, limit, turn);
     let offline = 0;
     for (let start = 0; start < items.length; start += devicesPerTurn) {

@@ -1,13 +1,21 @@
-import type { RefusalDocument, refusalRoutes } from '../../contract/monitoring/refusal.ts';
+import type {
+  FleetRefusalDocument,
+  RefusalDocument,
+  refusalRoutes,
+} from '../../contract/monitoring/refusal.ts';
 import { ApiError } from '../../core/errors.ts';
+import { deviceIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
+import type { DeviceRefusalReason } from '../../domain/devices/current-refusals.ts';
 import type { Refusal, RefusalLog } from '../../domain/devices/refusals.ts';
 import type { Shards } from '../../domain/shard.ts';
 import { deviceOfRequest } from '../request/admin-app.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
+import type { FleetRefusals, RefusedNow } from './fleet-refusals.ts';
 
 interface Parts {
+  refused: FleetRefusals;
   refusals: RefusalLog;
   registry: Registry;
   shards: Shards;
@@ -40,9 +48,38 @@ function describe({
   };
 }
 
-/** Handles `…/devices/{device_id}/refusals`. */
+/** Part of a route's path that says which kind it takes. */
+const partOf = { datapoint: '/datapoint/', message: '/msg/' };
+
+type FleetQuery = { reason?: DeviceRefusalReason; kind?: 'datapoint' | 'message'; name?: string };
+
+/** What devices are refused, the last one first, of a reason, a kind and a schema if those are asked for. */
+function itemsOf({ devices }: RefusedNow, { reason, kind, name }: FleetQuery): FleetRefusalDocument[] {
+  const items = devices.flatMap(({ status, refusals }) =>
+    refusals
+      .filter((one) => reason === undefined || one.reason === reason)
+      .filter(({ refusal: { route } }) => kind === undefined || route.includes(partOf[kind]))
+      .filter(({ refusal }) => name === undefined || refusal.name === name)
+      .map((one) => ({
+        ...describe(one.refusal),
+        device_id: deviceIdOf(status.device),
+        device_name: status.name,
+        reason: one.reason,
+      })),
+  );
+  return items.sort((a, b) => (a.last_at < b.last_at ? 1 : -1));
+}
+
+/** Handles `…/devices/{device_id}/refusals`, and those of a fleet. */
 export function refusalHandlers(parts: Parts): Handlers<typeof refusalRoutes> {
   return {
+    'GET /fleets/{fleet_id}/refusals': async ({ params, query: { limit, ...query } }) => {
+      const { fleet } = parts.registry.fleet(params.fleet_id);
+      const found = await parts.refused.of(fleet.fleetId);
+      const items = itemsOf(found, query);
+      const devices = new Set(items.map(({ device_id }) => device_id)).size;
+      return { items: items.slice(0, limit), devices, is_all: found.isAll };
+    },
     'GET /fleets/{fleet_id}/devices/{device_id}/refusals': async ({ params }) => {
       const device = deviceOfRequest(parts, params);
       const found = await parts.shards.of(device).devices.credentials(device);

@@ -66,25 +66,27 @@ function ofMany(
   nowMs: number,
 ): AttentionItem {
   const all = `${count} mailboxes have had the same mail at the head for more than ${durationText(stuckSeconds * 1_000)}`;
-  const one = longest && `${nameOf(longest.status)} with ${longest.mail.name} ${plightOf(longest, nowMs)}`;
+  const one =
+    longest && `${deviceText(longest.status)} with ${longest.mail.name} ${plightOf(longest, nowMs)}`;
   const sentence = one === undefined ? `${all}.` : `${all}; the longest is ${one}.`;
   return attentionItem('stuck_mailboxes', sentence, { count });
 }
 
 function ofOne(waiting: WaitingMail, nowMs: number): AttentionItem {
   const { status, mail } = waiting;
-  const sentence = `${nameOf(status)} has had ${mail.name} at the head of its mailbox ${plightOf(waiting, nowMs)}.`;
+  const sentence = `${deviceText(status)} has had ${mail.name} at the head of its mailbox ${plightOf(waiting, nowMs)}.`;
   return attentionItem('stuck_mailboxes', sentence, { device_id: deviceIdOf(status.device), count: 1 });
 }
 
 function ofVain({ status, mail }: WaitingMail, nowMs: number): AttentionItem[] {
   const what = fetchedInVain(mail, nowMs);
   if (what === undefined) return [];
-  const sentence = `${nameOf(status)} fetches ${what}.`;
+  const sentence = `${deviceText(status)} fetches ${what}.`;
   return [attentionItem('never_answers', sentence, { device_id: deviceIdOf(status.device) })];
 }
 
-function nameOf({ device, name }: DeviceStatus): string {
+/** A device as sentences name it. */
+export function deviceText({ device, name }: DeviceStatus): string {
   const id = deviceIdOf(device);
   return name === '' ? id : `${id} (${plainText(name.slice(0, nameCharactersMax))})`;
 }

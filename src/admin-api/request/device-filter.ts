@@ -2,14 +2,32 @@ import type { DeviceFilterDocument } from '../../contract/device.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
-import { activeSinceMs, type StateConfig, withState } from './device-state.ts';
+import { activeSinceMs, type StateConfig, withSilence, withState } from './device-state.ts';
 import { parseTime } from './times.ts';
 
-/** Has no member that is undefined: a filter may be stored. @throws ApiError bad_request for an invalid time. */
-export function deviceFilterOf(fleet: Fleet, input: DeviceFilterDocument, config: StateConfig): DeviceFilter {
-  const { tag, id_prefix, name_prefix, enabled, state, seen_after, seen_before, waiting_before } = input;
+/** What the conditions of a filter are read from. */
+export interface FilterParts {
+  config: StateConfig;
+  /** The devices that this node refuses now; their ids are sorted. */
+  refused: {
+    idsOf(fleetId: string, reason: NonNullable<DeviceFilterDocument['refused']>): Promise<string[]>;
+  };
+}
+
+/**
+ * Has no member that is undefined: a filter may be stored.
+ * @throws ApiError bad_request for an invalid time, or conditions that exclude each other.
+ */
+export async function deviceFilterOf(
+  fleet: Fleet,
+  input: DeviceFilterDocument,
+  { config, refused: refusedDevices }: FilterParts,
+): Promise<DeviceFilter> {
+  const { fleetId } = fleet;
+  const { tag, id_prefix, name_prefix, enabled, state, seen_after, seen_before, silent_after } = input;
+  const { waiting_before, refused } = input;
   const filter: DeviceFilter = {
-    fleetId: fleet.fleetId,
+    fleetId,
     ...(tag !== undefined && { tags: tag }),
     ...(id_prefix !== undefined && { idPrefix: id_prefix }),
     ...(name_prefix !== undefined && { namePrefix: name_prefix }),
@@ -17,8 +35,14 @@ export function deviceFilterOf(fleet: Fleet, input: DeviceFilterDocument, config
     ...(seen_after !== undefined && { seenAfterMs: parseTime('seen_after', seen_after) }),
     ...(seen_before !== undefined && { seenBeforeMs: parseTime('seen_before', seen_before) }),
     ...(waiting_before !== undefined && { waitingBeforeMs: parseTime('waiting_before', waiting_before) }),
+    ...(refused !== undefined && { among: await refusedDevices.idsOf(fleetId, refused) }),
   };
-  return state === undefined ? filter : withState(filter, state, activeSinceMs(fleet, config));
+  const sinceMs = activeSinceMs(fleet, config);
+  if (silent_after === undefined) return state === undefined ? filter : withState(filter, state, sinceMs);
+  if (state !== undefined && state !== 'offline') {
+    throw new ApiError('bad_request', { msg: 'A device that is silent is offline: omit `state`.' });
+  }
+  return withSilence(filter, parseTime('silent_after', silent_after), sinceMs);
 }
 
 /** A selection of devices in a body: ids, or what a list is filtered by. */

@@ -44,6 +44,17 @@ export function withState(filter: DeviceFilter, state: DeviceState, sinceMs: num
   return { ...filter, connected: false, seenBeforeMs: before };
 }
 
+/** Adds to a filter that a device was active until that time or later, and is offline now. */
+export function withSilence(filter: DeviceFilter, silentAfterMs: number, sinceMs: number): DeviceFilter {
+  const activeMs = Date.now() - sinceMs;
+  const offline = withState(filter, 'offline', sinceMs);
+  return {
+    ...offline,
+    enabled: filter.enabled ?? true,
+    seenAfterMs: Math.max(silentAfterMs - activeMs, filter.seenAfterMs ?? 0),
+  };
+}
+
 function describeDevice(status: DeviceStatus, state: DeviceState): DeviceDocument {
   return {
     fleet_id: fleetIdOf(status.device),

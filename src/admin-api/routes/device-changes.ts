@@ -5,15 +5,13 @@ import type { Registry } from '../../declarations/registry.ts';
 import type { ChangeOutcome, DeviceChange } from '../../domain/devices/device.ts';
 import type { Shards } from '../../domain/shard.ts';
 import { countsOf } from '../auth/audit-hook.ts';
-import type { AdminApiConfig } from '../config.ts';
 import { type BulkWrites, onEachShard } from '../request/bulk-writes.ts';
-import { deviceFilterOf, selectedFilter } from '../request/device-filter.ts';
+import { deviceFilterOf, type FilterParts, selectedFilter } from '../request/device-filter.ts';
 import type { HandlerOf } from '../request/routes.ts';
 import { listDevices } from './device-list.ts';
 
-interface Parts {
+interface Parts extends FilterParts {
   bulkWrites: BulkWrites;
-  config: AdminApiConfig;
   registry: Registry;
   shards: Shards;
 }
@@ -33,13 +31,9 @@ function changeOf({ enabled, add_tags, remove_tags }: DeviceChangesBody['change'
 
 /** Changes many devices: its route. */
 export const changeFleetDevices =
-  ({
-    bulkWrites,
-    config,
-    registry,
-    shards,
-  }: Parts): HandlerOf<typeof deviceRoutes, 'POST /fleets/{fleet_id}/devices:change'> =>
+  (parts: Parts): HandlerOf<typeof deviceRoutes, 'POST /fleets/{fleet_id}/devices:change'> =>
   async ({ params, audited, turn, body: { select, change, after = '', limit = devicesPerChangeMax } }) => {
+    const { bulkWrites, registry, shards } = parts;
     const { fleet } = registry.fleet(params.fleet_id);
     const { device_ids = [], ...selector } = select;
     const filter = selectedFilter(selector, select.device_ids !== undefined, '/select');
@@ -47,7 +41,8 @@ export const changeFleetDevices =
     let next: string | null = null;
     if (filter === undefined) devices = [...new Set(device_ids)].map((id) => deviceKeyOf(fleet.fleetId, id));
     else {
-      const page = await listDevices(shards.all, deviceFilterOf(fleet, filter, config), after, limit, turn);
+      const conditions = await deviceFilterOf(fleet, filter, parts);
+      const page = await listDevices(shards.all, conditions, after, limit, turn);
       devices = page.items.map(({ device }) => device);
       next = page.next;
     }

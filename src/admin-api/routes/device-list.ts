@@ -20,6 +20,9 @@ const scannedPerTurnMax = 250;
 /** Entries counted per index to find the most selective one. */
 const estimateMax = 2_000;
 
+/** By last sight to ten minutes, the earliest first (who was never seen before all), or the latest. */
+export type SeenOrder = 'seen' | '-seen';
+
 /** Start of a page: the index that gives the order, and the position after which it starts. */
 interface Cursor {
   by: DeviceIndex;
@@ -34,6 +37,7 @@ const letters: Readonly<Record<DeviceIndex, string>> = {
   waiting: 'w',
   disabled: 'd',
   connected: 'c',
+  among: 'r',
 };
 const plainId = /^[A-Za-z0-9]{10}$/;
 
@@ -44,6 +48,7 @@ function formatCursor({ by, after }: Cursor): string {
 
 /** Lists the indexes that contain every device that matches the filter. */
 function candidates(filter: DeviceFilter): DeviceIndex[] {
+  if (filter.among !== undefined) return ['among'];
   const possible: DeviceIndex[] = [];
   if (filter.connected === true) possible.push('connected');
   if (filter.idPrefix !== undefined && filter.idPrefix !== '') possible.push('id');
@@ -61,12 +66,13 @@ async function begin(
   filter: DeviceFilter,
   cursor: string,
   turn: Turn,
+  order: SeenOrder | undefined,
 ): Promise<Cursor> {
-  const possible = candidates(filter);
-  if (plainId.test(cursor)) return { by: 'id', after: cursor };
+  const possible: DeviceIndex[] = order === undefined ? candidates(filter) : ['seen'];
+  if (order === undefined && plainId.test(cursor)) return { by: 'id', after: cursor };
   const [letter, text] = cursor.split('.', 2);
   if (text === undefined) {
-    if (cursor !== '') return { by: 'id', after: cursor };
+    if (cursor !== '' && order === undefined) return { by: 'id', after: cursor };
     return { by: await mostSelective(shards, filter, possible, turn), after: '' };
   }
   const by = possible.find((index) => letters[index] === letter);
@@ -108,8 +114,10 @@ export async function listDevices(
   cursor: string,
   limit: number,
   turn: Turn,
+  order?: SeenOrder,
 ): Promise<Page<DeviceStatus>> {
-  const { by, after } = await begin(shards, filter, cursor, turn);
+  const { by, after } = await begin(shards, filter, cursor, turn, order);
+  const isReversed = order === '-seen';
   const found: FoundDevice[] = [];
   let from = after;
   let scanned = 0;
@@ -118,7 +126,7 @@ export async function listDevices(
   for (;;) {
     await turn();
     share = Math.min(share, shareMax);
-    const round = await takeRound(shards, { ...filter, by, after: from, scanMax: share });
+    const round = await takeRound(shards, { ...filter, by, isReversed, after: from, scanMax: share });
     found.push(...round.items);
     if (found.length > limit) {
       const items = found.slice(0, limit);
@@ -134,11 +142,12 @@ export async function listDevices(
 
 async function takeRound(shards: readonly Shard[], query: DeviceQuery): Promise<FoundDevices> {
   const parts = await Promise.all(shards.map((shard) => shard.devices.find(query)));
+  const inOrder = query.isReversed ? (a: string, b: string) => byText(b, a) : byText;
   // Beyond the end of an unfinished part, its shard may have devices that come first.
-  const reached = parts.flatMap(({ reached }) => (reached === undefined ? [] : [reached])).sort(byText)[0];
+  const reached = parts.flatMap(({ reached }) => (reached === undefined ? [] : [reached])).sort(inOrder)[0];
   const items = parts.flatMap(({ items }) => items);
-  const sure = items.filter(({ position }) => reached === undefined || position <= reached);
-  return { items: sure.sort((a, b) => byText(a.position, b.position)), reached };
+  const sure = items.filter(({ position }) => reached === undefined || inOrder(position, reached) <= 0);
+  return { items: sure.sort((a, b) => inOrder(a.position, b.position)), reached };
 }
 
 function byText(a: string, b: string): number {

@@ -9,17 +9,18 @@ import { digestOf, newDevice } from '../../domain/devices/new-device.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { DeviceCounts } from '../monitoring/device-counts.ts';
+import { listDeviceTags } from '../monitoring/device-tags.ts';
 import { countFound } from '../monitoring/found-devices.ts';
 import { deviceOfRequest } from '../request/admin-app.ts';
 import type { BulkWrites } from '../request/bulk-writes.ts';
-import { deviceFilterOf } from '../request/device-filter.ts';
+import { deviceFilterOf, type FilterParts } from '../request/device-filter.ts';
 import { describeDevices } from '../request/device-state.ts';
 import type { HandlerOf, Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import { changeFleetDevices } from './device-changes.ts';
 import { listDevices } from './device-list.ts';
 
-interface Parts {
+interface Parts extends FilterParts {
   bulkWrites: BulkWrites;
   config: AdminApiConfig;
   lockouts: LockoutList;
@@ -47,10 +48,17 @@ const devicesPerTurn = 250;
 const listFleetDevices =
   (context: Parts): HandlerOf<Routes, 'GET /fleets/{fleet_id}/devices'> =>
   async ({ params, query, turn }) => {
-    const { config, registry, shards } = context;
+    const { registry, shards } = context;
     const { fleet } = registry.fleet(params.fleet_id);
-    const filter = deviceFilterOf(fleet, query, config);
-    const { items, next } = await listDevices(shards.all, filter, query.after, query.limit, turn);
+    const filter = await deviceFilterOf(fleet, query, context);
+    const { items, next } = await listDevices(
+      shards.all,
+      filter,
+      query.after,
+      query.limit,
+      turn,
+      query.order,
+    );
     const described: DeviceDocument[] = [];
     for (let start = 0; start < items.length; start += devicesPerTurn) {
       await turn();
@@ -128,6 +136,7 @@ export function deviceHandlers(parts: Parts, counts: DeviceCounts): Handlers<Rou
   return {
     'GET /fleets/{fleet_id}/devices': listFleetDevices(parts),
     'GET /fleets/{fleet_id}/devices:count': countFound(parts, counts),
+    'GET /fleets/{fleet_id}/tags': listDeviceTags(parts),
     'POST /fleets/{fleet_id}/devices': createDevice(parts),
     'GET /fleets/{fleet_id}/devices/{device_id}': showDevice(parts),
     'PATCH /fleets/{fleet_id}/devices/{device_id}': async ({ params, body }) => {

@@ -10,6 +10,10 @@ export interface ListTableProps<Item, C extends ListColumns<Item>> {
   columns: C;
   items: readonly Item[];
   keyOf(item: Item): string | number;
+  /** Columns that the list can be sorted by: how it is now, and the address of the next way. */
+  sorts?: {
+    [Name in C[number]['name']]?: { direction: 'ascending' | 'descending' | undefined; href: string };
+  };
   /** Cells that are more than their value: a link, a mark, a warning. */
   cells?: { [Name in C[number]['name']]?: (item: Item, at: number) => ComponentChildren };
   /** Column by which a row is recognised, unless it is the first anyway. */
@@ -37,6 +41,7 @@ const noSelection: SelectionProps = { keys: [], selected: new Set(), onSelected:
 /** A list as a table. */
 export function ListTable<Item, const C extends ListColumns<Item>>(props: ListTableProps<Item, C>) {
   const { items, keyOf, acts, selection } = props;
+  const sorts: Readonly<Record<string, Sort | undefined>> = props.sorts ?? {};
   const columns = columnsOf(props);
   const toggle = useToggle(selection ?? noSelection);
   const [rows, setRows] = useState(firstRows);
@@ -48,9 +53,7 @@ export function ListTable<Item, const C extends ListColumns<Item>>(props: ListTa
           <tr>
             {selection && <SelectPage {...selection} />}
             {columns.map((column) => (
-              <th key={column.name} class={classOf(column)}>
-                {column.label}
-              </th>
+              <Head key={column.name} column={column} sort={sorts[column.name]} />
             ))}
             {acts && (
               <th>
@@ -66,6 +69,27 @@ export function ListTable<Item, const C extends ListColumns<Item>>(props: ListTa
         </tbody>
       </table>
     </div>
+  );
+}
+
+interface Sort {
+  direction: 'ascending' | 'descending' | undefined;
+  href: string;
+}
+
+/** The head of a column; if the list can be sorted by it, a way to do so. */
+function Head<Item>({ column, sort }: { column: ListColumn<Item>; sort: Sort | undefined }) {
+  const { label } = column;
+  if (sort === undefined) return <th class={classOf(column)}>{label}</th>;
+  const { direction, href } = sort;
+  const arrow = { ascending: ' ↑', descending: ' ↓' };
+  return (
+    <th class={classOf(column)} aria-sort={direction ?? 'none'}>
+      <a href={href} title={`Sort by ${label?.toLowerCase()}`}>
+        {label}
+        <span aria-hidden="true">{direction ? arrow[direction] : ' ↕'}</span>
+      </a>
+    </th>
   );
 }
 

@@ -67,6 +67,12 @@ export function exactText(time: string | number): string {
   return `${day} ${hour}.${String(date.getMilliseconds()).padStart(3, '0')} ${zone}`;
 }
 
+/** The hour and minute of a moment; with its day, unless that is today. */
+export function clockText(time: string): string {
+  const text = exactText(time);
+  return text.slice(text.startsWith(exactText(serverNow()).slice(0, 10)) ? 11 : 0, 16);
+}
+
 /** The hour, minute and second of a moment, for one of today. */
 export function hourText(timeMs: number): string {
   return exactText(timeMs).slice(11, 19);

@@ -132,12 +132,15 @@ function previewOf(kind: string, payload: object): string {
   return [event, ...counts].filter(Boolean).join(', ');
 }
 
+/** Its listener goes with it: a stream that is tried again for hours has one signal. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
+    const end = (): void => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', end);
       resolve();
-    });
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
   });
 }

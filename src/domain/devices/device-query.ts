@@ -3,10 +3,10 @@ import type { DeviceStatus } from './device.ts';
 
 /**
  * Indexes of devices. Each has its own order, the same in all shards: `id`, `tag` and `disabled` that of ids, `name`
- * of names, `seen` of times, roughly, `waiting` of times. All but `id` contain only devices that may match their
+ * of names, `seen` of times, roughly, `waiting` of times; `among` is a list of ids. All but `id` contain only devices that may match their
  * condition, and require it: a tag, a prefix that is not empty, a time, `enabled: false`, `connected: true`.
  */
-export type DeviceIndex = 'id' | 'tag' | 'name' | 'seen' | 'waiting' | 'disabled' | 'connected';
+export type DeviceIndex = 'id' | 'tag' | 'name' | 'seen' | 'waiting' | 'disabled' | 'connected' | 'among';
 
 /** A filter for devices of one fleet; all conditions must hold. */
 export interface DeviceFilter {
@@ -23,6 +23,8 @@ export interface DeviceFilter {
   seenBeforeMs?: number | undefined;
   /** Exclusive: the first mail of its mailbox has been the first one since an earlier time. */
   waitingBeforeMs?: number | undefined;
+  /** Ids, in their order: it is one of these. Then no index is asked. */
+  among?: readonly string[] | undefined;
   /** True if it has an open event stream. */
   connected?: boolean | undefined;
 }
@@ -30,6 +32,8 @@ export interface DeviceFilter {
 /** One step of a search, in index order. */
 export interface DeviceQuery extends DeviceFilter {
   by: DeviceIndex;
+  /** From the end of the index, which is then `seen`. */
+  isReversed?: boolean | undefined;
   /** The position to continue after; '' is the beginning. */
   after: string;
   /** Maximum index entries to scan. */

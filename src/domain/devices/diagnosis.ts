@@ -1,12 +1,9 @@
 import { plainText } from '../../core/plain-text.ts';
 import { durationText } from '../duration-text.ts';
 import type { Mail } from '../mail/mail.ts';
+import { callsMs, isCurrent, limitedShare } from './current-refusals.ts';
 import type { Refusal } from './refusals.ts';
 
-/** Refusals within this time say what is wrong now. */
-const recentMs = 3_600_000;
-/** Whoever was refused within this time still calls. */
-const callsMs = 600_000;
 /** A mail may wait so long for a device that works. */
 export const patienceMs = 60_000;
 /** A mail may be in the hands of a device that works for so long. */
@@ -137,7 +134,7 @@ function wrongSecret({ refusals, nowMs, lastSeenMs = 0 }: DiagnosisInput): strin
 }
 
 function schemaMismatch({ refusals, nowMs }: DiagnosisInput): string | undefined {
-  const refusal = current(refusals, nowMs).find(({ code }) => code === 'schema_mismatch');
+  const refusal = refusals.find((one) => one.code === 'schema_mismatch' && isCurrent(one, nowMs));
   if (refusal === undefined) return undefined;
   const { route, name = '', error, count, lastMs } = refusal;
   const kind = route.includes('/datapoint/') ? 'datapoints' : 'messages';
@@ -146,16 +143,10 @@ function schemaMismatch({ refusals, nowMs }: DiagnosisInput): string | undefined
   return `${isRefused(refusal, nowMs)}: its ${kind} ${not} schema ${name}${where} (${times(count)}, last ${ago(lastMs, nowMs)}).`;
 }
 
-/** Share of requests refused for a rate that is no coincidence. */
-const limitedShareMin = 0.1;
-
-/** Whatever was accepted since: behind a refusal for a rate the next request is always taken. */
 function rateLimited({ refusals, nowMs }: DiagnosisInput): string | undefined {
   const refusal = refusals.find(({ code }) => code === 'rate_limited');
-  if (refusal?.requests === undefined || nowMs - refusal.lastMs > callsMs) return undefined;
-  const { limited, accepted } = refusal.requests;
-  const share = limited / (limited + accepted);
-  if (limited === 0 || share < limitedShareMin) return undefined;
+  const share = refusal && limitedShare(refusal, nowMs);
+  if (refusal === undefined || share === undefined) return undefined;
   const percent = Math.floor(100 * share);
   return `Calls too often: ${percent} % of its requests in the last minutes were refused, last ${ago(refusal.lastMs, nowMs)}. ${plainText(refusal.msg)}`;
 }
@@ -166,7 +157,7 @@ const explained: readonly string[] = ['schema_mismatch', 'unauthorized', 'mailbo
 function otherRefusal(input: DiagnosisInput): string | undefined {
   const { refusals, nowMs } = input;
   const known = rateLimited(input) === undefined ? explained : [...explained, 'rate_limited'];
-  const refusal = current(refusals, nowMs).find(({ code }) => !known.includes(code));
+  const refusal = refusals.find((one) => !known.includes(one.code) && isCurrent(one, nowMs));
   if (refusal === undefined) return undefined;
   const { route, code, msg, count, lastMs } = refusal;
   return `${isRefused(refusal, nowMs)} at ${route}: ${code}, ${times(count)}, last ${ago(lastMs, nowMs)}. ${plainText(msg)}`;
@@ -275,11 +266,6 @@ function wellOf({ state, lastSeenMs, mailboxSize, nowMs }: DiagnosisInput): stri
 /** Says of a device that is refused whether it is so now. */
 function isRefused({ lastMs }: Refusal, nowMs: number): string {
   return nowMs - lastMs <= callsMs ? 'Calls, and is refused' : 'Called, and was refused';
-}
-
-/** Recent refusals of what has not been accepted since. */
-function current(refusals: readonly Refusal[], nowMs: number): Refusal[] {
-  return refusals.filter(({ lastMs, acceptedMs = 0 }) => nowMs - lastMs <= recentMs && acceptedMs <= lastMs);
 }
 
 function counted(count: number, one: string, more: string): string {

@@ -1,10 +1,13 @@
 import type { CredentialDetail, ErrorCode, FieldError } from '../../core/errors.ts';
-import type { DeviceKey } from '../../core/identity.ts';
+import { addToGroup } from '../../core/groups.ts';
+import { type DeviceKey, fleetIdOf } from '../../core/identity.ts';
 import { DeviceMarks } from './device-marks.ts';
 import { LimitedRequests, type RequestCounts, sumOfCounts } from './limited-requests.ts';
 
-/** Maximum devices that one thread remembers; beyond, the one refused longest ago is forgotten. */
+/** Maximum devices that one thread remembers; beyond, one of the fleet refused longest ago is forgotten. */
 const devicesMax = 4_096;
+/** Maximum devices of one fleet; beyond, the one refused longest ago is forgotten. */
+const devicesPerFleetMax = 1_000;
 /** Maximum different refusals of a device; beyond, the one seen longest ago is forgotten. */
 const refusalsPerDeviceMax = 16;
 /** Maximum length of an error's path, which may have a device's own words in it. */
@@ -29,7 +32,10 @@ export interface Refusal extends RefusedRequest {
   count: number;
   firstMs: number;
   lastMs: number;
-  /** When a request of the same route and name was accepted last, if one was since the first refusal. */
+  /**
+   * When a request was accepted last, if one was since the first refusal: of the same route and name, or whichever
+   * where the credentials were refused.
+   */
   acceptedMs?: number | undefined;
   /** All requests of the device in the last minutes, of a refusal for its rate. */
   requests?: RequestCounts | undefined;
@@ -47,12 +53,34 @@ export interface SeenRequests {
   requests: RequestCounts;
 }
 
+/** Requests of the devices of a fleet that one thread has seen: those refused since a time, or accepted behind a refusal. */
+export interface SeenFleet {
+  devices: [DeviceKey, SeenRequests][];
+  /** True if devices refused since then were forgotten, for want of room. */
+  isFull: boolean;
+}
+
 /** The refusals of all threads of this node. */
 export interface RefusalLog {
   /** Last one first. */
   of(device: DeviceKey): Promise<Refusal[]>;
+  /** The devices of a fleet that were refused something since then, with what was, the last one first. */
+  ofFleet(fleetId: string, sinceMs: number): Promise<RefusalsOfFleet>;
   /** Notes a refusal that the admin API gave to a sender of mail. */
   note(device: DeviceKey, refused: RefusedRequest): void;
+}
+
+/** Refusals of a fleet over all threads. */
+export interface RefusalsOfFleet {
+  devices: readonly { device: DeviceKey; refusals: readonly Refusal[] }[];
+  isFull: boolean;
+}
+
+interface RefusedFleet {
+  /** The device refused last comes last. */
+  readonly devices: Map<DeviceKey, Map<string, Refusal>>;
+  /** When a device was refused last that was forgotten since, for want of room. */
+  forgottenMs: number;
 }
 
 /**
@@ -60,8 +88,9 @@ export interface RefusalLog {
  * tries again and again displaces neither its own other refusals nor those of other devices.
  */
 export class Refusals {
-  /** The device refused last comes last. */
-  readonly #devices = new Map<DeviceKey, Map<string, Refusal>>();
+  /** The fleet refused last comes last. */
+  readonly #fleets = new Map<string, RefusedFleet>();
+  #deviceCount = 0;
   /** Accepted requests of devices that any thread has refused something: the one accepted last comes last. */
   readonly #accepted = new Map<DeviceKey, Map<string, AcceptedRequests>>();
   readonly #marks: DeviceMarks;
@@ -73,14 +102,14 @@ export class Refusals {
   }
 
   isKnown(device: DeviceKey): boolean {
-    return this.#devices.has(device);
+    return this.#ownOf(device) !== undefined;
   }
 
   note(device: DeviceKey, refused: RefusedRequest, nowMs = Date.now()): void {
     const path = refused.error?.path.slice(0, pathLengthMax);
     const name = JSON.stringify([refused.route, refused.code, refused.detail, refused.name, path]);
-    const known = this.#devices.get(device);
-    if (known === undefined) this.#marks.add(device);
+    const fleet = this.#fleetOf(device);
+    const known = fleet.devices.get(device);
     const own = known ?? new Map<string, Refusal>();
     const before = own.get(name);
     own.delete(name);
@@ -88,11 +117,13 @@ export class Refusals {
     const { count = 0, firstMs = nowMs } = before ?? {};
     own.set(name, { ...refused, error, count: count + 1, firstMs, lastMs: nowMs });
     if (own.size > refusalsPerDeviceMax) dropFirst(own);
-    this.#devices.delete(device);
-    this.#devices.set(device, own);
-    if (this.#devices.size <= devicesMax) return;
-    const dropped = dropFirst(this.#devices);
-    if (dropped !== undefined) this.#marks.remove(dropped);
+    fleet.devices.delete(device);
+    fleet.devices.set(device, own);
+    if (known !== undefined) return;
+    this.#marks.add(device);
+    this.#deviceCount += 1;
+    if (fleet.devices.size > devicesPerFleetMax) this.#forgetOne(fleet);
+    else if (this.#deviceCount > devicesMax) this.#forgetOfAny();
   }
 
   /**
@@ -128,9 +159,53 @@ export class Refusals {
   of(device: DeviceKey, nowMs = Date.now()): SeenRequests {
     return {
       requests: this.#limited.of(device, nowMs),
-      refused: [...(this.#devices.get(device)?.values() ?? [])],
+      refused: [...(this.#ownOf(device)?.values() ?? [])],
       accepted: [...(this.#accepted.get(device)?.values() ?? [])],
     };
+  }
+
+  /** What was seen of the devices of a fleet that were refused something since then, here or on another thread. */
+  ofFleet(fleetId: string, sinceMs: number, nowMs = Date.now()): SeenFleet {
+    const fleet = this.#fleets.get(fleetId);
+    const refused = [...(fleet?.devices ?? [])].flatMap(([device, own]) =>
+      [...own.values()].some(({ lastMs }) => lastMs >= sinceMs) ? [device] : [],
+    );
+    const accepted = [...this.#accepted.keys()].filter((device) => fleetIdOf(device) === fleetId);
+    return {
+      devices: [...new Set([...refused, ...accepted])].map((device) => [device, this.of(device, nowMs)]),
+      isFull: fleet !== undefined && fleet.forgottenMs >= sinceMs,
+    };
+  }
+
+  #ownOf(device: DeviceKey): Map<string, Refusal> | undefined {
+    return this.#fleets.get(fleetIdOf(device))?.devices.get(device);
+  }
+
+  /** The fleet of a device that is refused now. */
+  #fleetOf(device: DeviceKey): RefusedFleet {
+    const fleetId = fleetIdOf(device);
+    const fleet = this.#fleets.get(fleetId) ?? { devices: new Map(), forgottenMs: Number.NEGATIVE_INFINITY };
+    this.#fleets.delete(fleetId);
+    this.#fleets.set(fleetId, fleet);
+    return fleet;
+  }
+
+  #forgetOfAny(): void {
+    const [first] = this.#fleets;
+    if (first === undefined) return;
+    const [fleetId, fleet] = first;
+    this.#forgetOne(fleet);
+    if (fleet.devices.size === 0) this.#fleets.delete(fleetId);
+  }
+
+  #forgetOne(fleet: RefusedFleet): void {
+    const [first] = fleet.devices;
+    if (first === undefined) return;
+    const [device, own] = first;
+    fleet.devices.delete(device);
+    fleet.forgottenMs = Math.max(...[...own.values()].map(({ lastMs }) => lastMs));
+    this.#marks.remove(device);
+    this.#deviceCount -= 1;
   }
 }
 
@@ -138,19 +213,14 @@ function kindOf({ route, name = '' }: Pick<RefusedRequest, 'route' | 'name'>): s
   return `${route} ${name}`;
 }
 
-function dropFirst<K extends string>(map: Map<K, unknown>): K | undefined {
+function dropFirst(map: Map<string, unknown>): void {
   const [first] = map.keys();
   if (first !== undefined) map.delete(first);
-  return first;
 }
 
 /** Joins what several threads have seen of one device; the last refusal first. */
 export function joinRefusals(seen: readonly SeenRequests[]): Refusal[] {
-  const acceptedMs = new Map<string, number>();
-  for (const accepted of seen.flatMap((one) => one.accepted)) {
-    const kind = kindOf(accepted);
-    acceptedMs.set(kind, Math.max(accepted.lastMs, acceptedMs.get(kind) ?? 0));
-  }
+  const accepted = acceptedOf(seen);
   const requests = sumOfCounts(seen.map((one) => one.requests));
   const joined = new Map<string, Refusal>();
   for (const refusal of seen.flatMap(({ refused }) => refused)) {
@@ -159,13 +229,40 @@ export function joinRefusals(seen: readonly SeenRequests[]): Refusal[] {
     const other = joined.get(key);
     const [older, newer] =
       other === undefined || other.lastMs < refusal.lastMs ? [other, refusal] : [refusal, other];
+    const firstMs = Math.min(newer.firstMs, older?.firstMs ?? newer.firstMs);
+    const acceptedMs = accepted(refusal);
     joined.set(key, {
       ...newer,
       count: newer.count + (older?.count ?? 0),
-      firstMs: Math.min(newer.firstMs, older?.firstMs ?? newer.firstMs),
-      acceptedMs: acceptedMs.get(kindOf(refusal)),
+      firstMs,
+      acceptedMs: acceptedMs !== undefined && acceptedMs >= firstMs ? acceptedMs : undefined,
       ...(code === 'rate_limited' && { requests }),
     });
   }
   return [...joined.values()].sort((a, b) => b.lastMs - a.lastMs);
+}
+
+/** Finds when requests of a refusal's kind were accepted last; of refused credentials, requests of any kind. */
+function acceptedOf(seen: readonly SeenRequests[]): (refusal: Refusal) => number | undefined {
+  const byKind = new Map<string, number>();
+  let lastMs: number | undefined;
+  for (const accepted of seen.flatMap((one) => one.accepted)) {
+    const kind = kindOf(accepted);
+    byKind.set(kind, Math.max(accepted.lastMs, byKind.get(kind) ?? 0));
+    lastMs = Math.max(accepted.lastMs, lastMs ?? 0);
+  }
+  return (refusal) => (refusal.code === 'unauthorized' ? lastMs : byKind.get(kindOf(refusal)));
+}
+
+/** Joins what several threads have seen of the devices of a fleet; of those refused, the last one first. */
+export function joinFleets(seen: readonly SeenFleet[], sinceMs: number): RefusalsOfFleet {
+  const byDevice = new Map<DeviceKey, SeenRequests[]>();
+  for (const [device, requests] of seen.flatMap(({ devices }) => devices))
+    addToGroup(byDevice, device, requests);
+  const devices = [...byDevice].flatMap(([device, requests]) => {
+    const refusals = joinRefusals(requests).filter(({ lastMs }) => lastMs >= sinceMs);
+    return refusals.length === 0 ? [] : [{ device, refusals }];
+  });
+  const lastMs = ({ refusals: [last] }: RefusalsOfFleet['devices'][number]): number => last?.lastMs ?? 0;
+  return { devices: devices.sort((a, b) => lastMs(b) - lastMs(a)), isFull: seen.some((one) => one.isFull) };
 }

@@ -1,5 +1,5 @@
 import type { Awaitable } from '../../core/async.ts';
-import type { DeviceKey } from '../../core/identity.ts';
+import { type DeviceKey, deviceKeyOf } from '../../core/identity.ts';
 import type { WriteSink } from '../write.ts';
 import type {
   Activity,
@@ -41,7 +41,7 @@ export abstract class ShardDevices {
     this.#sink = sink;
   }
 
-  /** Searches by any index but `connected`, ignoring that filter. */
+  /** Searches by any index but `connected` and `among`, ignoring whether they are connected. */
   protected abstract search(query: DeviceQuery): Awaitable<FoundDevices>;
 
   /** Reads devices in this order; undefined for one that does not exist. */
@@ -57,7 +57,7 @@ export abstract class ShardDevices {
   /** One step of a search: scans a bounded number of entries of one index, whatever it finds. */
   find(query: DeviceQuery): Awaitable<FoundDevices> {
     if (query.by === 'connected') return this.#findConnected(query);
-    const found = this.search(query);
+    const found = query.by === 'among' ? this.#findAmong(query) : this.search(query);
     return query.connected === undefined ? found : this.#withPresence(found, query.connected);
   }
 
@@ -109,6 +109,18 @@ export abstract class ShardDevices {
   /** Ignores unknown devices and mail. Accepted even if the queue is full. */
   noteActivity(activity: readonly Activity[]): Promise<void> {
     return this.#sink.write('noteActivity', activity);
+  }
+
+  /** Ids of other shards are looked up in vain: there are few. */
+  async #findAmong(query: DeviceQuery): Promise<FoundDevices> {
+    const { fleetId, among = [], after, scanMax } = query;
+    const ids = among.filter((id) => id > after).slice(0, scanMax);
+    const known = await this.statusesOf(ids.map((id) => deviceKeyOf(fleetId, id)));
+    const items = ids.flatMap((id, index) => {
+      const status = known[index];
+      return status !== undefined && matches(status, query) ? [{ ...status, position: id }] : [];
+    });
+    return { items, reached: ids.length === scanMax ? ids.at(-1) : undefined };
   }
 
   async #findConnected(query: DeviceQuery): Promise<FoundDevices> {

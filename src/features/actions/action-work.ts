@@ -45,6 +45,8 @@ export interface ActionStatus {
 /** An action as shown to operators: reading its runs is too much for each scrape of the metrics. */
 export interface ShownAction extends ActionStatus {
   failures: ActionFailures;
+  /** Age of the oldest record that it has not scanned. */
+  secondsBehind: number;
 }
 
 /** The outcome of running an action for a record, or for those of a test, without storing or sending anything. */

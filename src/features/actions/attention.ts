@@ -1,10 +1,13 @@
 import {
   type AttentionSource,
-  deadOf,
-  lostOf,
+  attentionToReader,
+  behindClause,
+  deadClause,
+  lostClause,
   positionsBehindMax,
+  type ReaderTrouble,
 } from '../../admin-api/request/attention-source.ts';
-import { type AttentionItem, attentionItem } from '../../contract/monitoring/attention.ts';
+import type { AttentionItem } from '../../contract/monitoring/attention.ts';
 import type { ActionWork, ShownAction } from './action-work.ts';
 
 const heldSentences: Readonly<Record<NonNullable<ShownAction['held']>, string>> = {
@@ -15,25 +18,25 @@ const heldSentences: Readonly<Record<NonNullable<ShownAction['held']>, string>> 
   disk_full: 'the disk or the map of its journal is full',
 };
 
-function ofAction({ action, held, behind, lost, deadLetters, devicesBlocked }: ShownAction): AttentionItem[] {
+function ofAction(status: ShownAction): AttentionItem[] {
+  const { action, held, behind, secondsBehind, lost, deadLetters, devicesBlocked } = status;
   const { name, enabled } = action;
-  const found: AttentionItem[] = [];
-  if (held !== undefined && enabled) {
-    const sentence = `The action ${name} takes no records: ${heldSentences[held]}.`;
-    found.push(attentionItem('action_held', sentence, { name }));
-  }
+  const found: ReaderTrouble[] = [];
+  if (held !== undefined && enabled)
+    found.push({ kind: 'action_held', clause: `takes no records: ${heldSentences[held]}` });
   if (devicesBlocked > 0 && held !== 'dead_letters_full') {
     const devices = devicesBlocked === 1 ? '1 device waits' : `${devicesBlocked} devices wait`;
-    const sentence = `The action ${name} runs, but ${devices} until some of their dead letters are replayed or dropped.`;
-    found.push(attentionItem('action_devices_blocked', sentence, { name, count: devicesBlocked }));
+    const clause = `runs, but ${devices} until some of their dead letters are replayed or dropped`;
+    found.push({ kind: 'action_devices_blocked', clause, count: devicesBlocked });
   }
   if (enabled && behind > positionsBehindMax) {
-    const sentence = `The action ${name} is ${behind} positions of the logs behind.`;
-    found.push(attentionItem('action_behind', sentence, { name, count: behind }));
+    const clause = behindClause({ seconds: secondsBehind, records: behind });
+    found.push({ kind: 'action_behind', clause, count: behind });
   }
-  if (lost > 0) found.push(lostOf('action', name, lost));
-  if (deadLetters > 0) found.push(deadOf('action', name, deadLetters));
-  return found;
+  if (lost > 0) found.push({ kind: 'action_lost', clause: lostClause(lost), count: lost });
+  if (deadLetters > 0)
+    found.push({ kind: 'action_dead_letters', clause: deadClause(deadLetters), count: deadLetters });
+  return attentionToReader('action', name, found);
 }
 
 /** Lists actions that are held, behind, or have lost records or given up on some. */

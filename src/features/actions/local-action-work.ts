@@ -150,7 +150,7 @@ export class LocalActionWork implements ActionWork {
 
   async list(fleetId: string): Promise<ShownAction[]> {
     const logEnds = await this.#dispatcher.logEnds();
-    return this.#options.actions.list(fleetId).map((action) => this.#shownAt(action, logEnds));
+    return Promise.all(this.#options.actions.list(fleetId).map((action) => this.#shownAt(action, logEnds)));
   }
 
   async *all(): AsyncGenerator<ActionStatus> {
@@ -293,20 +293,23 @@ export class LocalActionWork implements ActionWork {
     return this.#shownAt(action, await this.#dispatcher.logEnds());
   }
 
-  #shownAt(action: Action, logEnds: readonly number[]): ShownAction {
+  async #shownAt(action: Action, logEnds: readonly number[]): Promise<ShownAction> {
     this.#options.journal.refresh();
     const failures = this.#failures.of(actionKey(action.id), action.version);
-    return { ...this.#statusAt(action, logEnds), failures };
+    const secondsBehind = await this.#dispatcher.secondsBehind(this.#dispatcher.lag(action, logEnds));
+    return { ...this.#statusAt(action, logEnds), failures, secondsBehind };
   }
 
   #statusAt(action: Action, logEnds: readonly number[]): ActionStatus {
     const queue = this.#dispatcher.queue(action);
+    const { behind, lost } = this.#dispatcher.lag(action, logEnds);
     return {
       action,
       current: this.#options.actions.current(action),
       held: this.#heldBy(action),
       inHand: this.#dispatcher.inHand(action),
-      ...this.#dispatcher.lag(action, logEnds),
+      behind,
+      lost,
       deadLetters: this.#dispatcher.deadLetters.count(actionKey(action.id)),
       devicesBehind: queue?.devicesBehind ?? 0,
       devicesBlocked: queue?.devicesBlocked ?? 0,

@@ -1,5 +1,5 @@
 import { bodyTextOf, documentBytesMax } from '../../admin-api/request/bodies.ts';
-import { deviceFilterOf, selectedFilter } from '../../admin-api/request/device-filter.ts';
+import { deviceFilterOf, type FilterParts, selectedFilter } from '../../admin-api/request/device-filter.ts';
 import { describeDevices } from '../../admin-api/request/device-state.ts';
 import { idempotencyOf, parseDeliverAt, replayHeader } from '../../admin-api/request/mail-request.ts';
 import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
@@ -29,7 +29,7 @@ import type { BroadcastConfig } from './config.ts';
 import { broadcastKeyOf } from './local-broadcast-service.ts';
 import { BroadcastOutcomes } from './outcomes.ts';
 
-interface Parts {
+interface Parts extends FilterParts {
   config: BroadcastConfig;
   broadcasts: BroadcastService;
   fleets: Fleets;
@@ -130,17 +130,17 @@ function aboutOf({ id, request, state, to, queued }: BroadcastStatus): Record<st
 }
 
 /** Deduplicates the devices of a list. */
-function targetOf(
+async function targetOf(
   { devices, ...selector }: NewBroadcastBody['to'],
   fleet: Fleet,
-  config: BroadcastConfig,
-): BroadcastTarget {
+  parts: Parts,
+): Promise<BroadcastTarget> {
   const filter = selectedFilter(selector, devices !== undefined, '/to');
   if (filter !== undefined) {
     const isAll = Object.keys(filter).length === 0;
-    return { filter: deviceFilterOf(fleet, filter, config), as: isAll ? { all: true } : filter };
+    return { filter: await deviceFilterOf(fleet, filter, parts), as: isAll ? { all: true } : filter };
   }
-  const { broadcastDevicesMax } = config;
+  const { broadcastDevicesMax } = parts.config;
   const listed = devices ?? [];
   if (listed.length > broadcastDevicesMax) {
     throw new ApiError('request_too_large', {
@@ -153,14 +153,9 @@ function targetOf(
 type Routes = typeof broadcastRoutes;
 
 const startBroadcast =
-  ({
-    config,
-    fleets,
-    hold,
-    registry,
-    broadcasts,
-  }: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/broadcasts'> =>
+  (parts: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/broadcasts'> =>
   async ({ params, headers, body, audited }, reply) => {
+    const { config, fleets, hold, registry, broadcasts } = parts;
     const { fleet } = registry.fleet(params.fleet_id);
     const { fleetId } = fleet;
     const {
@@ -171,7 +166,7 @@ const startBroadcast =
       deliver_at: deliverAt,
       pause_after: pauseAfter,
     } = body;
-    const to = targetOf(body.to, fleet, config);
+    const to = await targetOf(body.to, fleet, parts);
     const text = bodyTextOf(body);
     const isPayload = body.payload !== undefined && body.payload !== null && !isEmpty(body.payload);
     const bytes = (isPayload && memberBytes(text, 'payload')) || emptyPayload;

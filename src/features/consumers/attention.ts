@@ -1,19 +1,27 @@
-import { type AttentionSource, lostOf } from '../../admin-api/request/attention-source.ts';
-import { type AttentionItem, attentionItem } from '../../contract/monitoring/attention.ts';
+import {
+  type AttentionSource,
+  attentionToReader,
+  behindClause,
+  lostClause,
+  type ReaderTrouble,
+} from '../../admin-api/request/attention-source.ts';
+import type { AttentionItem } from '../../contract/monitoring/attention.ts';
 import type { ConsumerService, ConsumerStatus } from './consumer-service.ts';
 
 const secondsBehindMax = 600;
 
 function ofConsumer({ name, enabled, shards }: ConsumerStatus): AttentionItem[] {
-  const found: AttentionItem[] = [];
-  const lost = shards.reduce((sum, one) => sum + one.lost, 0);
+  const found: ReaderTrouble[] = [];
+  const sumOf = (of: (shard: (typeof shards)[number]) => number) =>
+    shards.reduce((sum, one) => sum + of(one), 0);
+  const lost = sumOf((one) => one.lost);
   const seconds = Math.floor(Math.max(0, ...shards.map(({ secondsBehind }) => secondsBehind)));
   if (enabled && seconds > secondsBehindMax) {
-    const sentence = `The consumer ${name} is ${Math.floor(seconds / 60)} minutes behind.`;
-    found.push(attentionItem('consumer_behind', sentence, { name, count: seconds }));
+    const clause = behindClause({ seconds, records: sumOf(({ behind }) => behind) });
+    found.push({ kind: 'consumer_behind', clause, count: seconds });
   }
-  if (lost > 0) found.push(lostOf('consumer', name, lost));
-  return found;
+  if (lost > 0) found.push({ kind: 'consumer_lost', clause: lostClause(lost), count: lost });
+  return attentionToReader('consumer', name, found);
 }
 
 /** Lists consumers that are behind or have lost records. */

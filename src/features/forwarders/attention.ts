@@ -1,32 +1,35 @@
 import {
   type AttentionSource,
-  deadOf,
-  lostOf,
+  attentionToReader,
+  behindClause,
+  deadClause,
+  lostClause,
   positionsBehindMax,
+  type ReaderTrouble,
 } from '../../admin-api/request/attention-source.ts';
-import { type AttentionItem, attentionItem } from '../../contract/monitoring/attention.ts';
+import type { AttentionItem } from '../../contract/monitoring/attention.ts';
 import type { ForwarderStatus, ForwarderWork } from './forwarder-work.ts';
 
 function ofForwarder(status: ForwarderStatus): AttentionItem[] {
-  const { forwarder, state, behind, lost, deadLetters, lastError } = status;
-  const { name } = forwarder;
-  const found: AttentionItem[] = [];
+  const { forwarder, state, behind, secondsBehind, lost, deadLetters, lastError } = status;
+  const found: ReaderTrouble[] = [];
   if (state === 'backing_off' || state === 'dead_letters_full') {
     const why =
       state === 'dead_letters_full'
         ? 'it has too many dead letters'
         : (lastError?.msg ?? 'an attempt failed');
     // The words of a receiver or a library may be a sentence already.
-    const sentence = `The forwarder ${name} delivers nothing now: ${why.replace(/[.\s]+$/, '')}.`;
-    found.push(attentionItem('forwarder_held', sentence, { name }));
+    const clause = `delivers nothing now: ${why.replace(/[.\s]+$/, '')}`;
+    found.push({ kind: 'forwarder_held', clause });
   }
   if (state !== 'paused' && behind > positionsBehindMax) {
-    const sentence = `The forwarder ${name} is ${behind} positions of the logs behind.`;
-    found.push(attentionItem('forwarder_behind', sentence, { name, count: behind }));
+    const clause = behindClause({ seconds: secondsBehind, records: behind });
+    found.push({ kind: 'forwarder_behind', clause, count: behind });
   }
-  if (lost > 0) found.push(lostOf('forwarder', name, lost));
-  if (deadLetters > 0) found.push(deadOf('forwarder', name, deadLetters));
-  return found;
+  if (lost > 0) found.push({ kind: 'forwarder_lost', clause: lostClause(lost), count: lost });
+  if (deadLetters > 0)
+    found.push({ kind: 'forwarder_dead_letters', clause: deadClause(deadLetters), count: deadLetters });
+  return attentionToReader('forwarder', forwarder.name, found);
 }
 
 /** Lists forwarders that are held, behind, or have lost records or dead letters. */

@@ -43,6 +43,17 @@ export class LogFollower {
     return Promise.all(this.shards.map((shard) => shard.log.end()));
   }
 
+  /** Age of the oldest record at these positions, one of each shard; undefined where nothing waits. */
+  async secondsBehind(positions: readonly (number | undefined)[]): Promise<number> {
+    const times = await Promise.all(
+      positions.map((position, shard) =>
+        position === undefined ? undefined : this.shards[shard]?.log.timeAt(position),
+      ),
+    );
+    const nowMs = Date.now();
+    return Math.max(0, ...times.map((atMs = nowMs) => (nowMs - atMs) / 1_000));
+  }
+
   /** Reads the page at `from`; `next` equals `from` where there is none. */
   async page(shard: number, from: number): Promise<LogPage> {
     await this.#budget.take();

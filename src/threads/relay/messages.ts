@@ -37,6 +37,8 @@ export type Call =
   | { type: 'talkers'; limit: number }
   /** The answer is what this worker has refused to the device, and accepted since. */
   | { type: 'refusals'; device: DeviceKey }
+  /** The answer is what this worker has refused to the devices of a fleet since then, and accepted since. */
+  | { type: 'refusalsOfFleet'; fleetId: string; sinceMs: number }
   /** Finish requests in flight and close every connection. */
   | { type: 'drain' }
   /** Flush writes to disk and end. */

@@ -15,6 +15,14 @@ it('a fleet that is well needs no attention, and one with dead letters says so',
     expect((await device.settle('reject', body.mail_id)).status).toBe(200);
   }
   const sentence = '2 mails died in the last 24 hours.';
-  const died = { kind: 'dead_letters', name: null, device_id: null, count: 2 };
+  const died = {
+    kind: 'dead_letters',
+    name: null,
+    device_id: null,
+    count: 2,
+    is_all: true,
+    since: null,
+    also: [],
+  };
   expect(await attention()).toEqual([{ ...died, sentence }]);
 });

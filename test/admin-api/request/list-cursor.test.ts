@@ -33,6 +33,8 @@ const others: Record<string, string> = {
   state: 'offline',
   seen_after: '2020-01-01T00:00:00Z',
   seen_before: '2099-01-01T00:00:00Z',
+  silent_after: '2020-01-01T00:00:00Z',
+  refused: 'any',
   waiting_before: '2099-01-01T00:00:00Z',
   device_id: 'NODEVICE00',
   device: 'NODEVICE00',
@@ -53,6 +55,7 @@ const others: Record<string, string> = {
 /** Likewise, where a filter of that name means something else. */
 const othersOf: Readonly<Record<string, Record<string, string>>> = {
   'get /admin/v1/fleets/{fleet_id}/broadcasts/{broadcast_id}/mails': { state: 'acked' },
+  'get /admin/v1/fleets/{fleet_id}/devices': { ...others, order: 'seen' },
 };
 
 let server: TestServer;

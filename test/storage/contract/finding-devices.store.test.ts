@@ -166,6 +166,44 @@ describe.each(engines)('finding devices on $name', (engine) => {
     for (const [n, timeMs] of times.entries()) expect(timeMs).toBeGreaterThan((times[n - 1] ?? 0) - 600_000);
   });
 
+  it('by last sight, devices are found from the end as well, in steps of any size, from any position', async () => {
+    await createFleet();
+    for (const filter of filters) {
+      const asked = { fleetId, ...filter, by: 'seen' as const };
+      const forward = await search(store, { ...asked, scanMax: 1_000 });
+      const backward = [...forward].reverse();
+      for (const scanMax of [1, 7, 1_000]) {
+        const found: string[] = [];
+        for (let after: string | undefined = ''; after !== undefined; ) {
+          const step = await store.shard.devices.find({ ...asked, isReversed: true, after, scanMax });
+          found.push(...step.items.map((one) => deviceIdOf(one.device)));
+          after = step.reached;
+        }
+        expect(found, JSON.stringify(filter)).toEqual(backward);
+      }
+    }
+    const asked = { fleetId, by: 'seen' as const, isReversed: true, scanMax: 1_000 };
+    // Beyond the end, before the beginning, and text of a client that is no position.
+    expect((await store.shard.devices.find({ ...asked, after: '\xff'.repeat(14) })).items).toHaveLength(60);
+    expect((await store.shard.devices.find({ ...asked, after: '\0\0\0\0' })).items).toHaveLength(0);
+    expect((await store.shard.devices.find({ ...asked, after: 'x' })).items.length).toBeLessThanOrEqual(60);
+  });
+
+  it('among some ids, devices are found that exist and fit, in steps of any size', async () => {
+    await createFleet();
+    const among = [idOf(3), idOf(4), idOf(8), 'NOBODYS001', idOf(59)].sort();
+    const asked = { fleetId, by: 'among' as const, among };
+    for (const scanMax of [1, 2, 1_000]) {
+      expect(await search(store, { ...asked, scanMax })).toEqual([3, 4, 8, 59].map(idOf));
+      expect(await search(store, { ...asked, enabled: false, scanMax })).toEqual([4, 8].map(idOf));
+    }
+    // By an index of its own it is a condition like the others.
+    expect((await search(store, { ...asked, by: 'seen', scanMax: 7 })).sort()).toEqual(
+      [3, 4, 8, 59].map(idOf),
+    );
+    expect(await search(store, { ...asked, among: [], scanMax: 5 })).toEqual([]);
+  });
+
   it('a device is found by what it is now', async () => {
     await store.shard.devices.create([
       newDevice(device, { name: 'before', tags: ['before'], enabled: false }),

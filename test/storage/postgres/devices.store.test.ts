@@ -154,14 +154,16 @@ describe('devices of several nodes on one database', () => {
     };
     for (const [by, index] of Object.entries(expected)) {
       for (const after of ['', 'DEVICE0100', `device 5\0DEVICE0105`]) {
-        const { from, order, values } = entriesOf(by as 'id', filter, after);
-        const rows = await nodes[0].database.query<{ 'QUERY PLAN': string }>(
-          `EXPLAIN SELECT * FROM ${from} ORDER BY ${order} LIMIT 20`,
-          values,
-        );
-        const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-        expect(plan).toContain(index);
-        expect(plan).not.toContain('Sort');
+        for (const isReversed of by === 'seen' ? [false, true] : [false]) {
+          const { from, order, values } = entriesOf(by as 'id', { ...filter, isReversed }, after);
+          const rows = await nodes[0].database.query<{ 'QUERY PLAN': string }>(
+            `EXPLAIN SELECT * FROM ${from} ORDER BY ${order} LIMIT 20`,
+            values,
+          );
+          const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+          expect(plan).toContain(index);
+          expect(plan).not.toContain('Sort');
+        }
       }
     }
   });

@@ -33,6 +33,19 @@ export const deviceOptions = {
     'only devices last seen before this time, likewise, or never',
     moment('back'),
   ),
+  silent_after: option(
+    '--silent-after <when>',
+    'only devices that were active and fell silent at this time or later, likewise',
+    moment('back'),
+  ),
+  refused: new Option('--refused <reason>', 'only devices that the node you ask refuses now').choices([
+    'any',
+    'wrong_secret',
+    'schema_mismatch',
+    'rate_limited',
+    'disabled',
+    'other',
+  ]),
   waiting_before: option(
     '--waiting-before <when>',
     'only devices whose mailbox has had the same mail at its head since before this time, likewise',

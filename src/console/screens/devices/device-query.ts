@@ -11,8 +11,9 @@ export interface ParsedQuery {
 
 const deviceIdPattern = /^[A-Za-z0-9]{10}$/;
 const states = ['connected', 'active', 'offline'] as const;
+const reasons = ['any', 'wrong_secret', 'schema_mismatch', 'rate_limited', 'disabled', 'other'] as const;
 
-export const queryWords = 'tag: state: name: id: enabled: seen< seen> waiting>';
+export const queryWords = 'tag: state: name: id: enabled: seen< seen> silent: waiting> refused:';
 
 /** True if the whole text is a device id as generated, which opens it: other letters may be a name. */
 export function isPlainDeviceId(text: string): boolean {
@@ -58,7 +59,8 @@ function takeName({ filter, flags }: ParsedQuery, value: string): string | undef
 
 function takeFilter(query: ParsedQuery, key: string, operator: string, value: string): string | undefined {
   const { filter, flags } = query;
-  if (key === 'seen' || key === 'waiting') return takeTime(query, key, operator, value);
+  if (key === 'seen' || key === 'waiting' || key === 'silent') return takeTime(query, key, operator, value);
+  if (key === 'refused' && operator === ':') return takeReason(query, value || 'any');
   if (operator !== ':' || value === '') return `“${key}${operator}${value}” is no filter: ${queryWords}`;
   switch (key) {
     case 'tag':
@@ -90,10 +92,19 @@ function takeFilter(query: ParsedQuery, key: string, operator: string, value: st
   }
 }
 
-type TimeFilter = 'seen_after' | 'seen_before' | 'waiting_before';
+function takeReason({ filter, flags }: ParsedQuery, value: string): string | undefined {
+  const reason = reasons.find((one) => one === value);
+  if (reason === undefined) return `refused:${value}: one of ${reasons.join(', ')}.`;
+  filter.refused = reason;
+  flags.push('--refused', reason);
+  return undefined;
+}
+
+type TimeFilter = 'seen_after' | 'seen_before' | 'silent_after' | 'waiting_before';
 const timeFilters: Readonly<Record<string, readonly [TimeFilter, string]>> = {
   'seen<': ['seen_after', '--seen-after'],
   'seen>': ['seen_before', '--seen-before'],
+  'silent:': ['silent_after', '--silent-after'],
   'waiting>': ['waiting_before', '--waiting-before'],
 };
 
@@ -106,7 +117,7 @@ function takeTime(
   const [parameter, flag] = timeFilters[key + operator] ?? [];
   const spanMs = parseSpan(value);
   if (parameter === undefined || flag === undefined || spanMs === undefined)
-    return `“${key}${operator}${value}”: a span, as in seen<2d, seen>12h or waiting>10m.`;
+    return `“${key}${operator}${value}”: a span, as in seen<2d, seen>12h, silent:1h or waiting>10m.`;
   filter[parameter] = new Date(serverNow() - spanMs).toISOString();
   flags.push(flag, value.replace('min', 'm'));
   return undefined;

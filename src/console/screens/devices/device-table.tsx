@@ -1,9 +1,10 @@
 import { deviceColumns } from '../../../contract/columns/device.ts';
 import type { DeviceDocument } from '../../../contract/device.ts';
-import { ListTable } from '../../lists/table.tsx';
+import { ListTable, type ListTableProps } from '../../lists/table.tsx';
 import { href } from '../../page/router.ts';
 import { StateMark } from '../../parts/device.tsx';
 import { shownText, Untrusted } from '../../parts/untrusted.tsx';
+import { tagWord } from './suggestions.ts';
 
 export interface DeviceTableProps {
   fleetId: string;
@@ -11,6 +12,7 @@ export interface DeviceTableProps {
   ids: ReadonlySet<string>;
   /** Row that the keys are at. */
   cursor: number;
+  sorts: NonNullable<ListTableProps<DeviceDocument, typeof deviceColumns>['sorts']>;
   onIds: (ids: ReadonlySet<string>) => void;
 }
 
@@ -18,11 +20,12 @@ export interface DeviceTableProps {
 const manyMails = 10;
 
 /** A page of devices with a box to select each. */
-export function DeviceTable({ fleetId, items, ids, cursor, onIds }: DeviceTableProps) {
+export function DeviceTable({ fleetId, items, ids, cursor, sorts, onIds }: DeviceTableProps) {
   return (
     <ListTable
       columns={deviceColumns}
       first="state"
+      sorts={sorts}
       items={items}
       keyOf={({ device_id }) => device_id}
       cursor={cursor}
@@ -77,7 +80,7 @@ export function Tags({
           class="tag"
           key={tag}
           title={shownText(tag)}
-          href={href([fleetId, 'devices'], { q: /[\s"]/.test(tag) ? `tag:"${tag}"` : `tag:${tag}` })}
+          href={href([fleetId, 'devices'], { q: tagWord(tag) })}
         >
           <Untrusted text={tag} lengthMax={64} />
         </a>

@@ -3,6 +3,7 @@ import type { DeviceDocument } from '../../../contract/device.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { type Path, pathTo } from '../../../contract/routes/path.ts';
 import { Screen } from '../../frame/frame.tsx';
+import { lazyScreen } from '../../frame/lazy-screen.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { useRowCursor } from '../../lists/row-cursor.ts';
 import { toggled } from '../../lists/selection.tsx';
@@ -11,17 +12,21 @@ import { go, href, search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
+import { CallError } from '../../server/call-error.ts';
 import { call } from '../../server/client.ts';
-import { type Resource, useResource } from '../../server/resource.ts';
-import { Bulk } from './bulk.tsx';
-import { asIdPrefix, parseDeviceQuery } from './device-query.ts';
+import { type Resource, useDocument, useResource } from '../../server/resource.ts';
+import { asIdPrefix, type ParsedQuery, parseDeviceQuery } from './device-query.ts';
 import { DeviceTable } from './device-table.tsx';
 import { Export } from './export.tsx';
 import { devicesOfIds } from './find-id.ts';
-import { Import } from './import.tsx';
-import { NewDeviceDrawer } from './new-device.tsx';
 import { QueryBar } from './query-bar.tsx';
+import { QuickFilters } from './quick-filters.tsx';
 import { spellingsOf } from './spellings.ts';
+
+// Loaded when they are first needed: the entry is what everybody loads.
+const Bulk = lazyScreen(async () => (await import('./bulk.tsx')).Bulk);
+const Import = lazyScreen(async () => (await import('./import.tsx')).Import);
+const NewDeviceDrawer = lazyScreen(async () => (await import('./new-device.tsx')).NewDeviceDrawer);
 
 const pageDevices = 100;
 const everySeconds = 15;
@@ -42,39 +47,83 @@ async function targetOfId(
   return href([fleetId, 'devices'], { q: `id:${device_id.slice(0, word.length)}` });
 }
 
+/** Queries of the last lists, as they were read: the spans in them are times, which the pages of one list must share. */
+const queries = new Map<string, ParsedQuery>();
+const queriesMax = 20;
+
+function queryOf(text: string, after: string): ParsedQuery {
+  const known = after === '' ? undefined : queries.get(text);
+  const query = known ?? parseDeviceQuery(text);
+  queries.delete(text);
+  queries.set(text, query);
+  const [oldest] = queries.keys();
+  if (queries.size > queriesMax && oldest !== undefined) queries.delete(oldest);
+  return query;
+}
+
+/** What the address asks for. */
+function useDeviceQuery() {
+  const text = search.value.get('q') ?? '';
+  const after = search.value.get('after') ?? '';
+  const order = (['seen', '-seen'] as const).find((one) => one === search.value.get('order'));
+  const query = useMemo(() => queryOf(text, after), [text, after]);
+  return { ...query, text, after, order };
+}
+type DeviceQuery = ReturnType<typeof useDeviceQuery>;
+
 /** The page of devices that the address asks for, or the way to what its text is the id of. */
 function useDevicePage(
   fleetId: string,
   path: Path<'/fleets/{fleet_id}/devices'>,
+  { text, after, order, filter, problems }: DeviceQuery,
 ): Resource<ListDocument<DeviceDocument>> {
-  const text = search.value.get('q') ?? '';
-  const after = search.value.get('after') ?? '';
-  const { filter, problems } = useMemo(() => parseDeviceQuery(text), [text]);
   return useResource(
-    problems.length > 0 ? undefined : `${path}?${text}&${after}`,
+    problems.length > 0 ? undefined : `${path}?${text}&${order}&${after}`,
     async (signal) => {
-      const page = await call('GET', path, { query: { ...filter, after, limit: pageDevices }, signal });
-      if (after !== '') return page;
-      const target = await targetOfId(fleetId, text, page.items.length === 0, signal);
-      if (target !== undefined) go(target, { replace: true });
-      return page;
+      const query = { ...filter, ...(order && { order }), after, limit: pageDevices };
+      try {
+        const page = await call('GET', path, { query, signal });
+        if (after !== '') return page;
+        const target = await targetOfId(fleetId, text, page.items.length === 0, signal);
+        if (target !== undefined) go(target, { replace: true });
+        return page;
+      } catch (error) {
+        // A position of a list of other times, from before the page was loaded: it begins anew.
+        if (error instanceof CallError && error.status === 400 && after !== '')
+          go(href([fleetId, 'devices'], { q: text, order }), { replace: true });
+        throw error;
+      }
     },
     everySeconds,
   );
 }
 
+/** How many devices the list has: counted once for each query, up to as many as are counted in one call. */
+function Total({ fleetId, query: { text, filter } }: { fleetId: string; query: DeviceQuery }) {
+  const path = pathTo('/fleets/{fleet_id}/devices:count', { fleet_id: fleetId });
+  const { value } = useDocument(path, undefined, filter);
+  if (value === undefined) return null;
+  const word = text !== '' ? 'fit' : value.devices === 1 ? 'device' : 'devices';
+  return (
+    <span class="read">
+      {value.devices.toLocaleString('en')}
+      {value.next !== null && '+'} {word}
+    </span>
+  );
+}
+
 /** The devices of a fleet: found by what indexes answer, and changed together. */
 export function DevicesScreen({ fleetId }: { fleetId: string }) {
-  const text = search.value.get('q') ?? '';
-  const after = search.value.get('after') ?? '';
-  const { filter, flags, problems } = useMemo(() => parseDeviceQuery(text), [text]);
+  const query = useDeviceQuery();
+  const { text, after, order, filter, flags, problems } = query;
   const [asked, setAsked] = useState<'new' | 'import' | undefined>();
   const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId });
-  const list = useDevicePage(fleetId, path);
+  const list = useDevicePage(fleetId, path, query);
   useKeys({ r: list.refresh, n: () => setAsked('new') });
   return (
     <Screen
       title="Devices"
+      beside={problems.length === 0 && <Total key={text} fleetId={fleetId} query={query} />}
       read={list}
       tools={
         <>
@@ -93,11 +142,12 @@ export function DevicesScreen({ fleetId }: { fleetId: string }) {
       commands={[
         {
           command: ['device', 'list', '--fleet', fleetId, ...flags],
-          request: { path, query: { ...filter, after } },
+          request: { path, query: { ...filter, ...(order && { order }), after } },
         },
       ]}
     >
       <QueryBar fleetId={fleetId} text={text} />
+      <QuickFilters fleetId={fleetId} text={text} />
       {problems.map((problem) => (
         <Banner kind="warn" key={problem}>
           <Untrusted text={problem} />
@@ -106,7 +156,13 @@ export function DevicesScreen({ fleetId }: { fleetId: string }) {
       {problems.length === 0 && (
         <Loaded resource={list}>
           {(page) => (
-            <Found key={fleetId + text} fleetId={fleetId} text={text} page={page} onChanged={list.refresh} />
+            <Found
+              key={fleetId + text}
+              fleetId={fleetId}
+              query={query}
+              page={page}
+              onChanged={list.refresh}
+            />
           )}
         </Loaded>
       )}
@@ -120,17 +176,18 @@ export function DevicesScreen({ fleetId }: { fleetId: string }) {
 
 interface FoundProps {
   fleetId: string;
-  text: string;
+  query: DeviceQuery;
   page: ListDocument<DeviceDocument>;
   onChanged: () => void;
 }
 
 /** One page of the list, and what is selected in it: `j` and `k` go along the rows, `x` selects one, `o` opens it. */
-function Found({ fleetId, text, page, onChanged }: FoundProps) {
+function Found({ fleetId, query, page, onChanged }: FoundProps) {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const [isAll, setAll] = useState(false);
-  const { items, next } = page;
-  const { filter, flags } = useMemo(() => parseDeviceQuery(text), [text]);
+  const { text, order, filter, flags } = query;
+  const { next } = page;
+  const items = useMemo(() => inOrder(page.items, order), [page, order]);
   const clear = (): void => {
     setIds(new Set());
     setAll(false);
@@ -158,6 +215,7 @@ function Found({ fleetId, text, page, onChanged }: FoundProps) {
           items={items}
           ids={isAll ? new Set(items.map(({ device_id }) => device_id)) : ids}
           cursor={cursor}
+          sorts={{ last_seen: sortOf(fleetId, text, order) }}
           onIds={(changed) => {
             setAll(false);
             setIds(changed);
@@ -176,6 +234,21 @@ function Found({ fleetId, text, page, onChanged }: FoundProps) {
       )}
     </>
   );
+}
+
+/** A page by last sight: the server knows it to ten minutes in its index, and exactly of each device. */
+function inOrder(items: readonly DeviceDocument[], order: DeviceQuery['order']): readonly DeviceDocument[] {
+  if (order === undefined) return items;
+  const seen = ({ last_seen }: DeviceDocument): string => last_seen ?? '';
+  const sorted = items.toSorted((a, b) => (seen(a) < seen(b) ? -1 : seen(a) > seen(b) ? 1 : 0));
+  return order === 'seen' ? sorted : sorted.reverse();
+}
+
+/** How the list is sorted by last sight, and what it is sorted by next: the latest first, the earliest, not at all. */
+function sortOf(fleetId: string, text: string, order: DeviceQuery['order']) {
+  const next = { seen: undefined, '-seen': 'seen', none: '-seen' }[order ?? 'none'];
+  const direction = order && (order === 'seen' ? ('ascending' as const) : ('descending' as const));
+  return { direction, href: href([fleetId, 'devices'], { q: text, order: next }) };
 }
 
 function emptySentence(text: string, isPaged: boolean): string {

@@ -1,9 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Screen } from '../../frame/frame.tsx';
-import { FilterSelect, FilterText } from '../../lists/filters.tsx';
 import { useKeys } from '../../page/keys.ts';
-import { go, href, search } from '../../page/router.ts';
+import { search } from '../../page/router.ts';
 import { Banner } from '../../parts/banner.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
@@ -11,35 +10,11 @@ import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useFollowedRecords } from '../../server/followed-records.ts';
 import type { StreamedRecord } from '../../server/record-stream.ts';
 import { ExportButton } from './export-button.tsx';
+import { filterOf, type LiveFilter, LiveFilters } from './live-filters.tsx';
+import { LiveRefused } from './live-refused.tsx';
 
 /** More are read by nobody; the server says how many it has skipped. */
 const recordsPerSecondMax = 500;
-
-const kinds = [
-  ['', 'all kinds'],
-  ['datapoint', 'datapoint'],
-  ['message', 'message'],
-  ['receipt', 'receipt'],
-] as const;
-
-interface LiveFilter {
-  kind: string;
-  schema: string;
-  device: string;
-  text: string;
-  since: string;
-}
-
-function filterOf(parameters: URLSearchParams): LiveFilter {
-  const value = (name: string): string => parameters.get(name) ?? '';
-  return {
-    kind: value('kind'),
-    schema: value('schema'),
-    device: value('device'),
-    text: value('text'),
-    since: value('since'),
-  };
-}
 
 /** True if a record that was seen before the filter changed still fits it. */
 function fits({ kind, schema, device, text }: LiveFilter, record: StreamedRecord): boolean {
@@ -49,9 +24,18 @@ function fits({ kind, schema, device, text }: LiveFilter, record: StreamedRecord
   return text === '' || record.line.includes(text);
 }
 
-/** Records as they come. The filter is one for those to come and those that were seen. */
+/** Records as they come, or what devices are refused. */
 export function LiveScreen({ fleetId }: { fleetId: string }) {
   const filter = filterOf(search.value);
+  return filter.kind === 'refused' ? (
+    <LiveRefused fleetId={fleetId} filter={filter} />
+  ) : (
+    <LiveRecords fleetId={fleetId} filter={filter} />
+  );
+}
+
+/** Records as they come. The filter is one for those to come and those that were seen. */
+function LiveRecords({ fleetId, filter }: { fleetId: string; filter: LiveFilter }) {
   const [isPaused, setPaused] = useState(false);
   const { kind, schema, device, since } = filter;
   const isDevice = device === '' || /^[A-Za-z0-9]{10}$/.test(device);
@@ -133,30 +117,5 @@ function LiveState(props: { stream: ReturnType<typeof useFollowedRecords>; isPau
       <span>{count(records.length)} kept</span>
       {skipped > 0 && <span class="warn">{count(skipped)} skipped</span>}
     </span>
-  );
-}
-
-const spans = [
-  ['', 'from now on'],
-  ['5m', 'since 5 min ago'],
-  ['1h', 'since 1 h ago'],
-  ['1d', 'since 1 d ago'],
-] as const;
-
-function LiveFilters({ fleetId, filter }: { fleetId: string; filter: LiveFilter }) {
-  const set = (changed: Partial<LiveFilter>): void =>
-    go(href([fleetId, 'live'], { ...filter, ...changed }), { replace: true });
-  const of = (name: keyof LiveFilter) => ({
-    value: filter[name],
-    onChange: (value: string): void => set({ [name]: value.trim() }),
-  });
-  return (
-    <div class="filters">
-      <FilterSelect label="Kind" options={kinds} {...of('kind')} />
-      <FilterText label="Schema" lengthMax={255} {...of('schema')} />
-      <FilterText label="Device id" lengthMax={255} isMono {...of('device')} />
-      <FilterText label="Text in it" lengthMax={255} {...of('text')} />
-      <FilterSelect label="Since" options={spans} {...of('since')} />
-    </div>
   );
 }

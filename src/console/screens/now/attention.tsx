@@ -7,21 +7,28 @@ import { Loaded } from '../../parts/banner.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { ReadNote } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
-import { exactSpanText } from '../../server/clock.ts';
+import { clockText, exactSpanText, serverNow } from '../../server/clock.ts';
 
 /** Kinds that end in one of these have lost something, or stand still. */
-const badKinds = /^(server|dead_letters|stuck_mailboxes)$|_(held|lost|dead_letters)$/;
+const badKinds = /^(server|many_devices_silent|dead_letters|stuck_mailboxes)$|_(held|lost|dead_letters)$/;
+
+const hourMs = 3_600_000;
 
 /** Address that shows an item; undefined: it is of the server, whose reasons say what to do. */
 function targetOf(
   fleetId: string,
-  { kind, name, device_id }: AttentionItem,
+  { kind, name, device_id, since }: AttentionItem,
   stuckSeconds: number,
 ): string | undefined {
   if (device_id !== null) return href([fleetId, 'devices', device_id]);
   if (kind === 'dead_letters') return href([fleetId, 'dead-letters'], { since: '1d' });
   if (kind === 'stuck_mailboxes')
     return href([fleetId, 'devices'], { q: `waiting>${exactSpanText(stuckSeconds)}` });
+  if (kind === 'devices_refused') return href([fleetId, 'devices'], { q: 'refused:any' });
+  if (kind === 'devices_silent' || kind === 'many_devices_silent') {
+    const isOfHour = since !== null && serverNow() - Date.parse(since) <= hourMs;
+    return href([fleetId, 'devices'], { q: `silent:${isOfHour ? '1h' : '1d'}` });
+  }
   if (name === null) return undefined;
   // Failed runs have a list of their own; a forwarder's are on its screen.
   if (kind === 'action_dead_letters') return href([fleetId, 'dead-letters'], { action: name });
@@ -40,7 +47,7 @@ export function Attention({ fleetId }: { fleetId: string }) {
       <Loaded resource={attention}>
         {({ items, stuck_seconds }) =>
           items.length === 0 ? (
-            <p class="empty">Nothing does.</p>
+            <p class="empty">Nothing needs attention.</p>
           ) : (
             <ul class="list">
               {items.map((item) => (
@@ -58,14 +65,19 @@ export function Attention({ fleetId }: { fleetId: string }) {
 
 function Item(props: { fleetId: string; item: AttentionItem; stuckSeconds: number }) {
   const { fleetId, item, stuckSeconds } = props;
-  const { kind, sentence } = item;
+  const { kind, also, sentence, since } = item;
   const target = targetOf(fleetId, item, stuckSeconds);
   const content = (
     <>
-      <span class={`state ${badKinds.test(kind) ? 'is-bad' : 'is-warn'}`} />
+      <span class={`state ${[kind, ...also].some((one) => badKinds.test(one)) ? 'is-bad' : 'is-warn'}`} />
       <span class="grow">
         <Untrusted text={sentence} lengthMax={500} />
       </span>
+      {since !== null && (
+        <time class="soft small" dateTime={since}>
+          since {clockText(since)}
+        </time>
+      )}
     </>
   );
   if (target !== undefined) {

@@ -9,6 +9,7 @@ import { Banner, Loaded } from '../../parts/banner.tsx';
 import type { Resource } from '../../server/resource.ts';
 import { may } from '../../session/session.ts';
 import { Cost } from './cost.tsx';
+import { RefusedBy } from './refused-by.tsx';
 import { SchemaDisabled } from './schema-disabled.tsx';
 import {
   noSample,
@@ -87,7 +88,7 @@ export function SchemaEditor({ current, isNew, onStored, ...schema }: SchemaEdit
       )}
       <SchemaDisabled {...schema} />
       <div class="studio">
-        <Written {...schema} draft={draft} check={check} uses={uses} isReadOnly={isReadOnly} />
+        <Written {...schema} draft={draft} check={check} uses={uses} isReadOnly={isReadOnly} isNew={isNew} />
         <aside aria-label="Try a sample">
           <TrySample {...schema} sample={sample} check={check} isReadOnly={isReadOnly} />
         </aside>
@@ -151,10 +152,11 @@ interface WrittenProps extends SchemaName {
   check: SchemaCheck;
   uses: Resource<SchemaUses>;
   isReadOnly: boolean;
+  isNew: boolean;
 }
 
 /** The schema itself, with what it costs and who relies on it. */
-function Written({ fleetId, kind, name, draft, check, uses, isReadOnly }: WrittenProps) {
+function Written({ fleetId, kind, name, draft, check, uses, isReadOnly, isNew }: WrittenProps) {
   const faults = faultsOfSchema(check);
   return (
     <div class="stack">
@@ -168,6 +170,8 @@ function Written({ fleetId, kind, name, draft, check, uses, isReadOnly }: Writte
         checkKey={faultsKey(check, faults)}
       />
       <Cost check={check} isReadOnly={isReadOnly} />
+      {/* Mail is refused to whoever sends it. */}
+      {!isNew && kind !== 'mail' && <RefusedBy fleetId={fleetId} kind={kind} name={name} />}
       <Section title="Used by">
         <div class="below">
           <Loaded resource={uses}>

@@ -44,6 +44,13 @@ const upkeepMs = 5_000;
 /** Delay before retrying after a failure. */
 const failureMs = 1_000;
 
+interface ActionLag {
+  behind: number;
+  lost: number;
+  /** By shard; undefined where it is not behind. */
+  next: (number | undefined)[];
+}
+
 /**
  * Dispatches records from the logs of all shards to runs of actions. It only reads what devices wrote, so no device
  * waits for it; with no action enabled it does not even poll.
@@ -135,21 +142,28 @@ export class Dispatcher {
   }
 
   /**
-   * Positions of all logs that the action has not scanned, and those that it lost; before it has started, by its state on
-   * disk. `logEnds`: as read a moment ago.
+   * Positions of all logs that the action has not scanned, the first of each log, and those that it lost; before it has
+   * started, by its state on disk. `logEnds`: as read a moment ago.
    */
-  lag(action: Action, logEnds: readonly number[]): { behind: number; lost: number } {
+  lag(action: Action, logEnds: readonly number[]): ActionLag {
     const { journal } = this.#options;
     const progress = this.queue(action)?.progress;
     if (progress === undefined) journal.refresh();
-    const lag = { behind: 0, lost: 0 };
+    const lag: ActionLag = { behind: 0, lost: 0, next: [] };
     for (const [shard, end] of logEnds.entries()) {
       const { lowest, lost } = progress?.[shard] ?? storedProgress(journal, actionKey(action.id), shard);
       // A disabled action skips what is stored meanwhile.
-      if (action.enabled) lag.behind += Math.max(0, end - lowest);
+      const behind = action.enabled ? Math.max(0, end - lowest) : 0;
+      lag.behind += behind;
+      lag.next.push(behind > 0 ? lowest : undefined);
       lag.lost += lost;
     }
     return lag;
+  }
+
+  /** Age of the oldest record that an action with this lag has not scanned. */
+  secondsBehind({ next }: ActionLag): Promise<number> {
+    return this.#options.follower.secondsBehind(next);
   }
 
   /** Records running or waiting to; before the action has started, those whose mails are in flight. */

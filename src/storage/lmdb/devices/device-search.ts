@@ -71,6 +71,20 @@ function keysOf({ table, front, from, to }: Range, after: string, limit: number)
   return table.getKeys({ start: first, end, limit } as { start: Buffer; end: Buffer; limit: number });
 }
 
+/** The keys before a position, the last one first. The end of a range is no key itself. */
+function* keysBefore({ table, front, from, to }: Range, after: string, limit: number): Generator<Buffer> {
+  const start = after === '' || after > to ? to : after;
+  const [first, end] = [start, from].map((text) => Buffer.from(front + text, 'latin1')) as [Buffer, Buffer];
+  if (start <= from) return;
+  let left = limit;
+  for (const key of table.getKeys({ start: first, end, reverse: true, limit: limit + 1 })) {
+    if (left === 0) return;
+    if (key.equals(first)) continue;
+    left -= 1;
+    yield key;
+  }
+}
+
 /** Counts the index entries that a search would scan, up to `max`. */
 export function countEntries(tables: Tables, by: DeviceIndex, filter: DeviceFilter, max: number): number {
   let count = 0;
@@ -87,7 +101,8 @@ export function searchDevices(
   const range = rangeOf(tables, query.by, query);
   const found: FoundDevices = { items: [], reached: undefined };
   let scanned = 0;
-  for (const key of keysOf(range, query.after, query.scanMax)) {
+  const keys = query.isReversed ? keysBefore : keysOf;
+  for (const key of keys(range, query.after, query.scanMax)) {
     scanned += 1;
     const position = key.toString('latin1', range.front.length, key.length);
     if (scanned === query.scanMax) found.reached = position;

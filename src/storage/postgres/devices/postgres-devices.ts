@@ -52,7 +52,11 @@ const timeBytes = 6;
 /** Fleet condition, phrased as the index expression. */
 const fleet = 'left(e.device, 8) COLLATE "C" = $1';
 
-export function entriesOf(by: DeviceIndex, filter: DeviceFilter, after: string): EntryRange {
+export function entriesOf(
+  by: DeviceIndex,
+  filter: DeviceFilter & Pick<DeviceQuery, 'isReversed'>,
+  after: string,
+): EntryRange {
   const { fleetId, idPrefix = '' } = filter;
   // Ids after the position, of those with the prefix.
   const ids = [fleetId + textOf(after), fleetId + textOf(idPrefix), fleetId + textOf(idPrefix) + afterIds];
@@ -105,17 +109,21 @@ function namesOf({ fleetId, namePrefix = '' }: DeviceFilter, after: string): Ent
 }
 
 /** Position: the bucket in four bytes, the device id. */
-function seenOf({ fleetId, seenAfterMs, seenBeforeMs }: DeviceFilter, after: string): EntryRange {
+function seenOf(
+  { fleetId, seenAfterMs, seenBeforeMs, isReversed = false }: DeviceFilter & Pick<DeviceQuery, 'isReversed'>,
+  after: string,
+): EntryRange {
   const [first, last] = [bucketOf(seenAfterMs), bucketOf(seenBeforeMs ?? Number.MAX_SAFE_INTEGER)];
   const isPosition = after.length >= bucketBytes;
+  const [is, direction, beginning] = isReversed ? ['<', 'DESC', last + 1] : ['>', 'ASC', -1];
   return {
-    from: `activity e WHERE ${fleet} AND e.bucket >= $2 AND e.bucket <= $3 AND (e.bucket, e.device) > ($4, $5)`,
-    order: 'e.bucket, e.device',
+    from: `activity e WHERE ${fleet} AND e.bucket >= $2 AND e.bucket <= $3 AND (e.bucket, e.device) ${is} ($4, $5)`,
+    order: `e.bucket ${direction}, e.device ${direction}`,
     values: [
       fleetId,
       first,
       last,
-      isPosition ? Buffer.from(after, 'latin1').readUInt32BE() : -1,
+      isPosition ? Buffer.from(after, 'latin1').readUInt32BE() : beginning,
       isPosition ? fleetId + textOf(after.slice(bucketBytes)) : '',
     ],
     positionOf: ({ device, bucket }) => bucketInKey(bucket) + deviceIdOf(device),

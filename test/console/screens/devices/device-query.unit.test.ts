@@ -38,12 +38,29 @@ it('a mailbox that waits is found by the span that the first page links to', () 
   expect(parseDeviceQuery('waiting<10m').problems).toHaveLength(1);
 });
 
-it.each(['size:4', 'state:asleep', 'seen<soon', 'tag:', 'id:-', 'Lamp name:4', 'enabled:maybe'])(
-  '%s is answered with a sentence rather than dropped',
-  (text) => {
-    expect(parseDeviceQuery(text).problems).toHaveLength(1);
-  },
-);
+it('what fell silent is found by a span, and what is refused by the reason or for any', () => {
+  const { filter, flags, problems } = parseDeviceQuery('silent:1h refused:');
+  expect(Math.abs(Date.now() - Date.parse(String(filter.silent_after)) - 3_600_000)).toBeLessThan(5_000);
+  expect(filter.refused).toBe('any');
+  expect([flags, problems]).toEqual([['--silent-after', '1h', '--refused', 'any'], []]);
+  expect(parseDeviceQuery('refused:wrong_secret').filter).toEqual({ refused: 'wrong_secret' });
+  expect(parseDeviceQuery('refused:any').filter).toEqual({ refused: 'any' });
+});
+
+it.each([
+  'refused:never',
+  'silent:soon',
+  'silent>1h',
+  'size:4',
+  'state:asleep',
+  'seen<soon',
+  'tag:',
+  'id:-',
+  'Lamp name:4',
+  'enabled:maybe',
+])('%s is answered with a sentence rather than dropped', (text) => {
+  expect(parseDeviceQuery(text).problems).toHaveLength(1);
+});
 
 it('ten letters or digits are a device, which is opened', () => {
   expect(isPlainDeviceId(' PUMP07HALL ')).toBe(true);

@@ -1,0 +1,125 @@
+import { type AttentionItem, attentionItem } from '../../contract/monitoring/attention.ts';
+import { CostCache, yieldToEventLoop } from '../../core/async.ts';
+import { type DeviceKey, deviceIdOf } from '../../core/identity.ts';
+import { type DeviceRefusalReason, reasonOf, recentMs } from '../../domain/devices/current-refusals.ts';
+import type { DeviceStatus } from '../../domain/devices/device.ts';
+import type { Refusal, RefusalLog } from '../../domain/devices/refusals.ts';
+import type { Shards } from '../../domain/shard.ts';
+import { deviceText } from './stuck.ts';
+
+/** Devices of a fleet that are told of, those refused last; beyond, it says that there are more. */
+const devicesMax = 1_000;
+/** Devices looked up in one turn of this thread. */
+const devicesPerTurn = 250;
+/** What was found is cached for this long, or for so many times as long as finding it took; of as many fleets. */
+const freshMs = 2_000;
+const freshPerCost = 10;
+const fleetsMax = 2_000;
+/** Reasons that a sentence names one by one. */
+const namedMax = 4;
+
+/** A device that is refused now, with the refusals that hold, the last one first. */
+export interface RefusedDevice {
+  status: DeviceStatus;
+  refusals: readonly { reason: DeviceRefusalReason; refusal: Refusal }[];
+}
+
+/** The devices of a fleet that are refused now, the last one first. */
+export interface RefusedNow {
+  devices: readonly RefusedDevice[];
+  /** False if there are or were others, for which there is no room. */
+  isAll: boolean;
+}
+
+/** Finds the devices that this node refuses now, by fleet. */
+export class FleetRefusals {
+  readonly #parts: { refusals: RefusalLog; shards: Shards };
+  readonly #cache = new CostCache<RefusedNow>({ freshMs, freshPerCost, max: fleetsMax });
+
+  constructor(parts: { refusals: RefusalLog; shards: Shards }) {
+    this.#parts = parts;
+  }
+
+  of(fleetId: string): Promise<RefusedNow> {
+    return this.#cache.get(fleetId, () => this.#find(fleetId)).value;
+  }
+
+  /** Ids of those refused for a reason, or for any, in their order. */
+  async idsOf(fleetId: string, reason: DeviceRefusalReason | 'any'): Promise<string[]> {
+    const { devices } = await this.of(fleetId);
+    return devices
+      .filter(({ refusals }) => refusals.some((one) => reason === 'any' || one.reason === reason))
+      .map(({ status }) => deviceIdOf(status.device))
+      .sort();
+  }
+
+  /** Says how many are refused, and why; not of disabled ones, which somebody wants to be. */
+  async attention(fleetId: string): Promise<AttentionItem[]> {
+    const { devices, isAll } = await this.of(fleetId);
+    const refused = devices.flatMap((one) => {
+      const [main] = one.refusals.filter(({ reason }) => reason !== 'disabled');
+      return main === undefined ? [] : [{ ...one, why: whyOf(main) }];
+    });
+    const [first] = refused;
+    if (first === undefined) return [];
+    const count = refused.length;
+    if (count === 1 && isAll) {
+      const sentence = `${deviceText(first.status)} is refused: ${first.why}.`;
+      return [
+        attentionItem('devices_refused', sentence, { device_id: deviceIdOf(first.status.device), count }),
+      ];
+    }
+    const number = `${count.toLocaleString('en')}${isAll ? '' : ' or more'}`;
+    const sentence = `${number} devices are refused: ${reasonsOf(refused.map(({ why }) => why))}.`;
+    return [attentionItem('devices_refused', sentence, { count, is_all: isAll })];
+  }
+
+  async #find(fleetId: string): Promise<RefusedNow> {
+    const { refusals, shards } = this.#parts;
+    const nowMs = Date.now();
+    const found = await refusals.ofFleet(fleetId, nowMs - recentMs);
+    const current = found.devices.flatMap(({ device, refusals: all }) => {
+      const held = all.flatMap((refusal) => {
+        const reason = reasonOf(refusal, nowMs);
+        return reason === undefined ? [] : [{ reason, refusal }];
+      });
+      return held.length === 0 ? [] : [{ device, refusals: held }];
+    });
+    const shown = current.slice(0, devicesMax);
+    const devices: RefusedDevice[] = [];
+    for (let start = 0; start < shown.length; start += devicesPerTurn) {
+      const some = shown.slice(start, start + devicesPerTurn);
+      const statuses = await Promise.all(some.map(({ device }) => statusOf(shards, device)));
+      // One that was deleted since is no device.
+      for (const [index, status] of statuses.entries())
+        if (status !== undefined) devices.push({ status, refusals: some[index]?.refusals ?? [] });
+      await yieldToEventLoop();
+    }
+    return { devices, isAll: !found.isFull && current.length <= devicesMax };
+  }
+}
+
+async function statusOf(shards: Shards, device: DeviceKey): Promise<DeviceStatus | undefined> {
+  return shards.of(device).devices.get(device);
+}
+
+const words: Readonly<Record<Exclude<DeviceRefusalReason, 'schema_mismatch'>, string>> = {
+  wrong_secret: 'wrong secret',
+  rate_limited: 'too many requests',
+  disabled: 'disabled',
+  other: 'other reasons',
+};
+
+function whyOf({ reason, refusal }: RefusedDevice['refusals'][number]): string {
+  return reason === 'schema_mismatch' ? `schema ${refusal.name ?? ''}` : words[reason];
+}
+
+/** Reasons with their numbers, the most frequent first: `wrong secret 2, schema flow 4`. */
+function reasonsOf(all: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const why of all) counts.set(why, (counts.get(why) ?? 0) + 1);
+  const sorted = [...counts].sort(([, a], [, b]) => b - a);
+  const named = sorted.slice(0, namedMax).map(([why, count]) => `${why} ${count}`);
+  const others = sorted.slice(namedMax).reduce((sum, [, count]) => sum + count, 0);
+  return [...named, ...(others > 0 ? [`others ${others}`] : [])].join(', ');
+}

@@ -1,0 +1,38 @@
+import type { FleetRefusalDocument } from '../../contract/monitoring/refusal.ts';
+import { DeviceLink } from '../parts/device.tsx';
+import { Moment } from '../parts/moment.tsx';
+import { Untrusted } from '../parts/untrusted.tsx';
+
+const words: Readonly<Record<FleetRefusalDocument['reason'], string>> = {
+  wrong_secret: 'wrong secret',
+  schema_mismatch: 'schema',
+  rate_limited: 'too many requests',
+  disabled: 'disabled',
+  other: 'refused',
+};
+
+/** What devices are refused, the last one first: equal refusals of a device in one row. */
+export function RefusedRows({ fleetId, items }: { fleetId: string; items: readonly FleetRefusalDocument[] }) {
+  return (
+    <ul class="list">
+      {items.map(({ device_id, route, name, error, reason, msg, path, path_msg, count, last_at }) => (
+        <li key={[device_id, route, name, error, reason, path].join(' ')} class="row">
+          <span class="when small faint">
+            <Moment time={last_at} />
+          </span>
+          <DeviceLink fleetId={fleetId} id={device_id} />
+          <span class="tag kind">{words[reason]}</span>
+          {name !== null && (
+            <span class="strong cut record-name">
+              <Untrusted text={name} lengthMax={80} />
+            </span>
+          )}
+          <span class="cut grow soft small">
+            <Untrusted text={path_msg === null ? msg : `${path || '/'} ${path_msg}`} lengthMax={200} />
+          </span>
+          {count > 1 && <span class="small soft">{count.toLocaleString('en')}×</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}

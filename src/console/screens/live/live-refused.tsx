@@ -1,0 +1,48 @@
+import { pathTo } from '../../../contract/routes/path.ts';
+import { Screen } from '../../frame/frame.tsx';
+import { RefusedRows } from '../../lists/refused-rows.tsx';
+import { Loaded } from '../../parts/banner.tsx';
+import { useDocument } from '../../server/resource.ts';
+import { type LiveFilter, LiveFilters } from './live-filters.tsx';
+
+const everySeconds = 6;
+/** Refusals that are read at a time; equal ones of a device are one. */
+const readMax = 500;
+
+/** What devices are refused now: no record comes of it, so it is read again and again. */
+export function LiveRefused({ fleetId, filter }: { fleetId: string; filter: LiveFilter }) {
+  const { schema, device, text } = filter;
+  const path = pathTo('/fleets/{fleet_id}/refusals', { fleet_id: fleetId });
+  const query = { limit: readMax, ...(schema !== '' && { name: schema }) };
+  const refused = useDocument(path, everySeconds, query);
+  return (
+    <Screen
+      title="Live"
+      read={refused}
+      commands={[
+        {
+          command: ['device', 'list', '--fleet', fleetId, '--refused', 'any'],
+          request: { path, query },
+        },
+      ]}
+    >
+      <LiveFilters fleetId={fleetId} filter={filter} />
+      <Loaded resource={refused}>
+        {({ items }) => {
+          const shown = items.filter(
+            (item) => item.device_id.startsWith(device) && JSON.stringify(item).includes(text),
+          );
+          return shown.length === 0 ? (
+            <p class="empty">
+              {items.length === 0
+                ? 'Nothing was refused in the last hour that was not accepted since.'
+                : `None of the ${items.length} refusals fits.`}
+            </p>
+          ) : (
+            <RefusedRows fleetId={fleetId} items={shown} />
+          );
+        }}
+      </Loaded>
+    </Screen>
+  );
+}
