@@ -48,7 +48,7 @@ const pageNames: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/^\/actions\/\{name\}\/state/, 'action-state'],
   [/^\/actions\/\{name\}\/test/, 'action-tests'],
   [/^\/forwarders\/\{name\}\/dead-letters/, 'forwarder-dead-letters'],
-  [/^\/(counts|attention|tags)/, 'fleets'],
+  [/^\/(counts|attention|pulse|tags)/, 'fleets'],
   [/^\/refusals/, 'device-diagnosis'],
   [/^\/console-/, 'console'],
   [/^\/self/, 'tokens'],

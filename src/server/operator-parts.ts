@@ -3,7 +3,10 @@ import type { ConsoleCodes } from '../admin-api/console/console-codes.ts';
 import { ConsoleFiles } from '../admin-api/console/console-files.ts';
 import { DeviceCounts } from '../admin-api/monitoring/device-counts.ts';
 import { FleetRefusals } from '../admin-api/monitoring/fleet-refusals.ts';
+import { PulseHistory } from '../admin-api/monitoring/pulse-history.ts';
 import { BulkWrites } from '../admin-api/request/bulk-writes.ts';
+import { activeSinceMs } from '../admin-api/request/device-state.ts';
+import { connectedCount } from '../admin-api/routes/fleet-counts.ts';
 import { joinFleets, joinRefusals, type RefusalLog, Refusals } from '../domain/devices/refusals.ts';
 import { ActionDeclarations } from '../features/actions/action-declarations.ts';
 import { ForwarderDeclarations } from '../features/forwarders/forwarder-declarations.ts';
@@ -45,9 +48,12 @@ export function operatorParts(
     checker: registry.checker,
   };
   const counts = new DeviceCounts(shards.all);
+  const pulses = pulseHistory(cluster, counts, registry, config);
   return {
     ...services,
     counts,
+    pulses,
+    talkersOf: (fleetId: string) => cluster.talkers(fleetId),
     actions: new ActionDeclarations({ ...declaring, actions, work: services.actionWork }),
     forwarders: new ForwarderDeclarations({ ...declaring, forwarders, work: services.forwarderWork }),
     series: new DeviceSeries({ follower, shards }),
@@ -101,4 +107,21 @@ function refusalLog(cluster: WorkerPool): RefusalLog {
     ofFleet: async (fleetId, sinceMs) => joinFleets(await cluster.refusalsOfFleet(fleetId, sinceMs), sinceMs),
     note: (device, refused) => own.note(device, refused),
   };
+}
+
+/** Keeps what devices do by fleet: their requests as the workers count them, and how many there are. */
+function pulseHistory(
+  cluster: WorkerPool,
+  counts: DeviceCounts,
+  registry: DeviceSide['controlPlane']['registry'],
+  config: DevicesStart['config'],
+): PulseHistory {
+  return new PulseHistory({
+    takePulses: () => cluster.takePulses(),
+    devicesOf: async (fleetId) => {
+      const { fleet } = registry.fleet(fleetId);
+      const active = counts.active(fleetId, activeSinceMs(fleet, config)).value;
+      return { connected: await connectedCount(cluster.shards, fleetId), active: await active };
+    },
+  });
 }

@@ -3,6 +3,7 @@ import { deviceExportHandlers } from '../admin-api/import-export/device-export.t
 import { deviceImportHandlers } from '../admin-api/import-export/import.ts';
 import { attentionHandlers } from '../admin-api/monitoring/attention.ts';
 import { diagnosisHandlers } from '../admin-api/monitoring/diagnosis.ts';
+import { pulseHandlers } from '../admin-api/monitoring/pulse.ts';
 import { refusalHandlers } from '../admin-api/monitoring/refusals.ts';
 import type { MetricSet } from '../admin-api/request/metric-set.ts';
 import { addRoutes } from '../admin-api/request/routes.ts';
@@ -36,6 +37,7 @@ import { forwarderRoutes } from '../contract/forwarder.ts';
 import { mailRoutes, receiptRoutes } from '../contract/mail.ts';
 import { attentionRoutes } from '../contract/monitoring/attention.ts';
 import { diagnosisRoutes } from '../contract/monitoring/diagnosis.ts';
+import { pulseRoutes } from '../contract/monitoring/pulse.ts';
 import { refusalRoutes } from '../contract/monitoring/refusal.ts';
 import { seriesRoutes } from '../contract/monitoring/series.ts';
 import { recordRoutes } from '../contract/record.ts';
@@ -82,6 +84,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
       (app) => addRoutes(app, fleetRoutes, fleetHandlers(parts, counts)),
       (app) => addRoutes(app, deviceRoutes, deviceHandlers(parts, counts)),
       (app) => addRoutes(app, attentionRoutes, attentionHandlers({ ...parts, sources }, counts)),
+      (app) => addRoutes(app, pulseRoutes, pulseHandlers(parts)),
       (app) => addRoutes(app, refusalRoutes, refusalHandlers(parts)),
       (app) => addRoutes(app, diagnosisRoutes, diagnosisHandlers(parts)),
       (app) => addRoutes(app, lockoutRoutes, lockoutHandlers(parts)),

@@ -9,6 +9,7 @@ import type { ClaimedDevice, ClaimRequest } from '../declarations/claim-token.ts
 import type { DisabledSchema, FleetSnapshot, FleetUpdate } from '../declarations/fleet.ts';
 import { Lockouts } from '../device-api/auth/lockouts.ts';
 import { AddressCensus, ConnectionCounts } from '../device-api/limits/connection-gate.ts';
+import type { PulseCounts } from '../device-api/limits/fleet-pulse.ts';
 import type { Talker } from '../device-api/limits/top-talkers.ts';
 import { routeNames } from '../device-api/server/server.ts';
 import type { AppDescriptor } from '../device-api/uws/uws.ts';
@@ -195,10 +196,16 @@ export class WorkerPool {
     return names.map((thread, index) => ({ thread, stalls: stallsOf(this.#counters.heartbeats, index) }));
   }
 
-  /** Approximate top devices by requests; one device may use several workers. */
-  async talkers(): Promise<Talker[]> {
+  /** Takes the requests of each fleet since the last call, of all workers. */
+  async takePulses(): Promise<[fleetId: string, counts: PulseCounts][]> {
+    const answers = this.#members.map(({ channel }) => channel.ask({ type: 'takePulses' }));
+    return ((await Promise.all(answers)) as [string, PulseCounts][][]).flat();
+  }
+
+  /** Approximate top devices by requests, of one fleet or of all; one device may use several workers. */
+  async talkers(fleetId?: string): Promise<Talker[]> {
     const answers = this.#members.map(({ channel }) =>
-      channel.ask({ type: 'talkers', limit: talkersPerWorker }),
+      channel.ask({ type: 'talkers', limit: talkersPerWorker, fleetId }),
     );
     const sums = new Map<DeviceKey, number>();
     for (const talker of ((await Promise.all(answers)) as Talker[][]).flat()) {

@@ -13,6 +13,7 @@ import { DeviceCache } from '../device-api/auth/cached-device.ts';
 import { Lockouts } from '../device-api/auth/lockouts.ts';
 import { EventStreams } from '../device-api/events/event-streams.ts';
 import { ConnectionCounts, ConnectionGate } from '../device-api/limits/connection-gate.ts';
+import { FleetPulses } from '../device-api/limits/fleet-pulse.ts';
 import { RequestRates } from '../device-api/limits/request-rates.ts';
 import { TopTalkers } from '../device-api/limits/top-talkers.ts';
 import { DeviceServer, routeNames } from '../device-api/server/server.ts';
@@ -70,7 +71,9 @@ async function answer(call: Call): Promise<unknown> {
     case 'takeSpans':
       return spans?.take() ?? { spans: [], dropped: 0 };
     case 'talkers':
-      return topTalkers.top(call.limit);
+      return topTalkers.top(call.limit, call.fleetId);
+    case 'takePulses':
+      return pulses.take();
     case 'refusals':
       return refusals.of(call.device);
     case 'refusalsOfFleet':
@@ -104,6 +107,7 @@ const claims = {
   claim: (claim: ClaimRequest) => mainChannel.ask({ type: 'claim', claim }) as Promise<ClaimedDevice>,
 };
 const topTalkers = new TopTalkers();
+const pulses = new FleetPulses();
 const refusals = new Refusals(new DeviceMarks(counters.refused));
 const spans = config.traceUrl === '' ? undefined : new SpanBuffer();
 const server = new DeviceServer(
@@ -120,6 +124,7 @@ const server = new DeviceServer(
     streams,
     claims,
     topTalkers,
+    pulses,
     refusals,
     spans,
     metrics,

@@ -21,6 +21,12 @@ async function totals(shards: Shards, { fleetId }: Fleet): Promise<{ devices: nu
   return { devices: sum(({ devices }) => devices), disabled: sum(({ disabled }) => disabled) };
 }
 
+/** Counts the devices of a fleet with open event streams. */
+export async function connectedCount(shards: Shards, fleetId: string): Promise<number> {
+  const parts = await Promise.all(shards.all.map((shard) => shard.streams.presence.connectedCount(fleetId)));
+  return parts.reduce((sum, one) => sum + one, 0);
+}
+
 /** Counts the devices of a fleet: its route. */
 export const countFleetDevices =
   (
@@ -31,12 +37,9 @@ export const countFleetDevices =
     const { fleet } = registry.fleet(params.fleet_id);
     const active = counts.active(fleet.fleetId, activeSinceMs(fleet, config));
     const stuck = counts.waiting(fleet.fleetId, stuckBeforeMs(config));
-    const connected = await Promise.all(
-      shards.all.map((shard) => shard.streams.presence.connectedCount(fleet.fleetId)),
-    );
     return {
       ...(await totals(shards, fleet)),
-      connected: connected.reduce((all, one) => all + one, 0),
+      connected: await connectedCount(shards, fleet.fleetId),
       active: await active.value,
       stuck: await stuck.value,
       counted_at: timeTextOf(Math.min(active.atMs, stuck.atMs)),

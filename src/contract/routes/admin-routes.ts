@@ -14,6 +14,7 @@ import type { forwarderRoutes } from '../forwarder.ts';
 import type { mailRoutes, receiptRoutes } from '../mail.ts';
 import type { attentionRoutes } from '../monitoring/attention.ts';
 import type { diagnosisRoutes } from '../monitoring/diagnosis.ts';
+import type { pulseRoutes } from '../monitoring/pulse.ts';
 import type { refusalRoutes } from '../monitoring/refusal.ts';
 import type { seriesRoutes } from '../monitoring/series.ts';
 import type { recordRoutes } from '../record.ts';
@@ -44,6 +45,7 @@ export type AdminRoutes = typeof actionDeadLetterRoutes &
   typeof lockoutRoutes &
   typeof mailDeadLetterRoutes &
   typeof mailRoutes &
+  typeof pulseRoutes &
   typeof receiptRoutes &
   typeof recordRoutes &
   typeof refusalRoutes &

@@ -4,6 +4,7 @@ import type { DeviceKey } from '../../core/identity.ts';
 import type { ChangeToken } from '../../domain/devices/shard-devices.ts';
 import type { MailboxHead } from '../../domain/mail/mail.ts';
 import type { Shard } from '../../domain/shard.ts';
+import type { FleetPulse } from '../limits/fleet-pulse.ts';
 import type { Note } from './activity.ts';
 
 /** Length of every device secret (D1). */
@@ -79,6 +80,8 @@ export class CachedDevice {
   readonly #secret: SecretFingerprint;
   /** Its key in the shared tables of limits. */
   readonly fingerprint: number;
+  /** Counts the requests of its fleet, once looked up. */
+  pulse: FleetPulse | undefined;
   /** Its fleet's bucket in the rate table, once looked up. */
   fleetBucket: number | undefined;
   readonly #changeToken: ChangeToken | undefined;

@@ -1,4 +1,4 @@
-import type { DeviceKey } from '../../core/identity.ts';
+import { type DeviceKey, fleetIdOf } from '../../core/identity.ts';
 
 /** One request in this many is sampled. A device must send far more than that to matter. */
 const sampleOf = 16;
@@ -31,7 +31,7 @@ export class TopTalkers {
   }
 
   /** Returns the busiest devices of the window, or of as many samples as the ring holds; busiest first. */
-  top(limit: number): Talker[] {
+  top(limit: number, fleetId?: string): Talker[] {
     const nowMs = performance.now();
     const counts = new Map<DeviceKey, number>();
     let samples = 0;
@@ -39,9 +39,10 @@ export class TopTalkers {
     for (const [index, device] of this.#devices.entries()) {
       const timeMs = this.#timesMs[index] ?? 0;
       if (device === undefined || timeMs < nowMs - windowMs) continue;
-      counts.set(device, (counts.get(device) ?? 0) + 1);
       samples += 1;
       oldestMs = Math.min(oldestMs, timeMs);
+      if (fleetId === undefined || fleetIdOf(device) === fleetId)
+        counts.set(device, (counts.get(device) ?? 0) + 1);
     }
     const seconds = Math.max(1, samples === samplesMax ? nowMs - oldestMs : windowMs) / 1_000;
     return [...counts]

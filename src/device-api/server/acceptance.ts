@@ -22,6 +22,8 @@ export interface ServedRoute {
   readonly endpoint: Endpoint | OpenEndpoint;
   readonly context: HttpContext;
   readonly bodies: BodyLimits;
+  /** Index of its kind in the pulse of a fleet. */
+  readonly pulseKind: number;
 }
 
 /**
@@ -202,12 +204,13 @@ export class Acceptance implements BodyTaker {
   }
 
   #accept(reply: Reply): void {
-    const { endpoint, context } = this.#route;
+    const { endpoint, context, pulseKind } = this.#route;
     const cached = this.#device;
     if (cached === undefined) {
       this.#exchange.reply(reply);
       return;
     }
+    context.pulses.accepted(cached, pulseKind);
     noteAccepted(context.refusals, { device: cached.device, endpoint, input: this.#input });
     if (reply.tellsMailbox || reply.stream !== undefined) this.#exchange.reply(reply);
     else this.#replyWithMailbox(reply, cached);
@@ -234,7 +237,7 @@ export class Acceptance implements BodyTaker {
     const exchange = this.#exchange;
     let error = cause;
     const device = this.#device?.device;
-    noteRefusal(context.refusals, context.log, cause, { device, endpoint, input: this.#input });
+    noteRefusal(context, cause, { device, endpoint, input: this.#input });
     if (error instanceof ApiError && error.options.closeConnection) {
       exchange.refuse(error);
       return;

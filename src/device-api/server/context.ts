@@ -13,6 +13,7 @@ import type { Lockouts } from '../auth/lockouts.ts';
 import type { DeviceApiConfig } from '../config.ts';
 import type { EventStreams } from '../events/event-streams.ts';
 import type { ConnectionGate } from '../limits/connection-gate.ts';
+import type { FleetPulses } from '../limits/fleet-pulse.ts';
 import type { RequestRates } from '../limits/request-rates.ts';
 import type { TopTalkers } from '../limits/top-talkers.ts';
 
@@ -31,6 +32,7 @@ export interface HttpContext {
   /** Self-registration of devices; works on every thread. */
   claims: { claim(claim: ClaimRequest): Promise<ClaimedDevice> };
   topTalkers: TopTalkers;
+  pulses: FleetPulses;
   refusals: Refusals;
   /** Undefined if tracing is off. */
   spans: SpanBuffer | undefined;

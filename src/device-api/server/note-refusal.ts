@@ -6,8 +6,8 @@ import {
   fleetIdOf,
   schemaNamePattern,
 } from '../../core/identity.ts';
-import type { Log } from '../../core/telemetry/log.ts';
 import type { Refusals, RefusedRequest } from '../../domain/devices/refusals.ts';
+import type { HttpContext } from './context.ts';
 import type { Endpoint, OpenEndpoint, RequestInput } from './endpoint.ts';
 
 /** A request whose answer is an error. `device` is known once it has authenticated. */
@@ -21,10 +21,15 @@ export interface RefusedInput {
  * Notes why a device was refused, so that an operator can be told. Only of devices that exist: anybody can make up the
  * ids of others, and a lockout comes before they are looked up.
  */
-export function noteRefusal(refusals: Refusals, log: Log, error: unknown, refused: RefusedInput): void {
+export function noteRefusal(
+  { refusals, pulses, log }: Pick<HttpContext, 'refusals' | 'pulses' | 'log'>,
+  error: unknown,
+  refused: RefusedInput,
+): void {
   if (!(error instanceof ApiError)) return;
   const device = refused.device ?? namedDevice(refusals, error, refused.input);
   if (device === undefined) return;
+  pulses.refused(fleetIdOf(device));
   refusals.note(device, describe(error, refused));
   // Without credentials it is a lockout, which whoever calls in its name may have caused.
   if (error.code !== 'rate_limited' || refused.device === undefined) return;

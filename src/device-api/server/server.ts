@@ -4,6 +4,7 @@ import { ApiError, unavailable } from '../../core/errors.ts';
 import { type BodyLimits, claimBodyLimits, deviceBodyLimits } from '../body/body.ts';
 import { claimEndpoint } from '../endpoints/claim.ts';
 import { endpoints } from '../endpoints/index.ts';
+import { pulseKindOf } from '../limits/fleet-pulse.ts';
 import {
   type App,
   type AppDescriptor,
@@ -146,7 +147,7 @@ export class DeviceServer {
     context.connections.watch(app);
     for (const [index, endpoint] of endpoints.entries()) {
       const method = endpoint.method.toLowerCase() as 'get' | 'head' | 'post' | 'put';
-      const route = { endpoint, context, bodies: this.#bodies };
+      const route = { endpoint, context, bodies: this.#bodies, pulseKind: pulseKindOf(endpoint.path) };
       app[method](endpoint.path, (response, request) => {
         const exchange = new Exchange(response, index, endpoint.method === 'HEAD', frontEnd);
         new Acceptance(route, request, response, exchange).start();
@@ -161,7 +162,12 @@ export class DeviceServer {
       const exchange = new Exchange(response, endpoints.length + 2, isHead(request), frontEnd);
       answerAnyone(exchange, request, unknown, anonymous);
     };
-    const claiming = { endpoint: claimEndpoint, context, bodies: this.#claims };
+    const claiming = {
+      endpoint: claimEndpoint,
+      context,
+      bodies: this.#claims,
+      pulseKind: pulseKindOf(claimEndpoint.path),
+    };
     app.post(claimEndpoint.path, (response, request) => {
       if (!context.config.settings.current.claiming) return answerUnknown(response, request);
       const exchange = new Exchange(response, endpoints.length + 1, false, frontEnd);

@@ -33,8 +33,10 @@ export type Call =
   /** The answer is the descriptor to deal new connections to from now on. */
   | { type: 'renewCertificate'; tls: TlsFiles }
   | { type: 'takeSpans' }
-  /** The answer is the top devices of this worker. */
-  | { type: 'talkers'; limit: number }
+  /** The answer is the top devices of this worker, of one fleet or of all. */
+  | { type: 'talkers'; limit: number; fleetId: string | undefined }
+  /** The answer is the requests of each fleet since the last call. */
+  | { type: 'takePulses' }
   /** The answer is what this worker has refused to the device, and accepted since. */
   | { type: 'refusals'; device: DeviceKey }
   /** The answer is what this worker has refused to the devices of a fleet since then, and accepted since. */

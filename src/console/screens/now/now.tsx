@@ -15,10 +15,13 @@ import { Pulse } from './pulse-charts.tsx';
 
 const FirstSteps = lazyScreen(async () => (await import('../set-up.tsx')).FirstSteps);
 
+/** With what needs attention and the pulse, a dozen requests a minute. */
+const everySeconds = 15;
+
 /** The first screen: find a device, see how many are well, and what is not. */
 export function NowScreen({ fleetId }: { fleetId: string }) {
   const path = pathTo('/fleets/{fleet_id}/counts', { fleet_id: fleetId });
-  const counts = useDocument(path, 15);
+  const counts = useDocument(path, everySeconds);
   const isNew = counts.value !== undefined && counts.value.devices <= 1;
   const send = (): void => {
     sendTo.value = { deviceId: '' };
@@ -51,14 +54,13 @@ export function NowScreen({ fleetId }: { fleetId: string }) {
   );
 }
 
-/** The devices of a fleet by state: each number a link to its list. */
+/** The devices of a fleet by state, each in one of the three: a number is a link to its list. */
 export function FleetFigures({ fleetId, counts }: { fleetId: string; counts: FleetCountsDocument }) {
   const { devices, disabled, connected, active } = counts;
   // Connected ones count as active too, whether they have called lately or not; the rest is offline.
   const seen = Math.max(active, connected);
   const offline = Math.max(devices - seen - disabled, 0);
   const figures = [
-    ['connected', 'Connected', connected, 'state:connected', 'An event stream is open.'],
     ['active', 'Active', seen, 'state:active', 'Has called lately, or is connected.'],
     ['offline', 'Offline', offline, 'state:offline enabled:yes', 'Has not called lately, or never.'],
     ['disabled', 'Disabled', disabled, 'enabled:no', 'All its requests are refused.'],
@@ -66,11 +68,28 @@ export function FleetFigures({ fleetId, counts }: { fleetId: string; counts: Fle
   return (
     <div class="figures">
       {figures.map(([state, name, count, query, meaning]) => (
-        <a key={state} href={href([fleetId, 'devices'], { q: query })} title={meaning}>
-          <span class={`state is-${state} soft`}>{name}</span>
-          <span class="figure">{count.toLocaleString('en')}</span>
-        </a>
+        <div key={state}>
+          <a href={href([fleetId, 'devices'], { q: query })} title={meaning}>
+            <span class={`state is-${state} soft`}>{name}</span>
+            <span class="figure">{count.toLocaleString('en')}</span>
+          </a>
+          {state === 'active' && connected > 0 && (
+            <a
+              class="small"
+              href={href([fleetId, 'devices'], { q: 'state:connected' })}
+              title="An event stream is open."
+            >
+              <span class="state is-connected soft">{connected.toLocaleString('en')} of them connected</span>
+            </a>
+          )}
+        </div>
       ))}
+      <div>
+        <a href={href([fleetId, 'devices'])}>
+          <span class="soft">All devices</span>
+          <span class="figure">{devices.toLocaleString('en')}</span>
+        </a>
+      </div>
     </div>
   );
 }

@@ -1,40 +1,31 @@
-import { signal } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
+import type { PulseDocument } from '../../../contract/monitoring/pulse.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import type { TopDocument } from '../../../contract/server.ts';
 import { Chart } from '../../charts/chart.tsx';
 import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { serverNow } from '../../server/clock.ts';
-import { quickAtFirst, useDocument } from '../../server/resource.ts';
-import { type Beat, beatsAfter } from './pulse.ts';
+import { useDocument } from '../../server/resource.ts';
+import { pulseLines } from './pulse.ts';
 
-/** Kept while the page is open, for whoever comes back to it. */
-const beats = signal<readonly Beat[]>([]);
-let before: TopDocument | undefined;
+const everySeconds = 20;
+const hourSeconds = 3_600;
 
-const perSecond = (value: number): string => `${value < 10 ? Number(value.toFixed(1)) : Math.round(value)}/s`;
-const milliseconds = (value: number): string =>
-  `${value < 10 ? Number(value.toFixed(1)) : Math.round(value)} ms`;
+const perSecond = (value: number): string =>
+  `${value < 10 ? Number(value.toFixed(value < 1 ? 2 : 1)) : Math.round(value).toLocaleString('en')}/s`;
+const whole = (value: number): string => Math.round(value).toLocaleString('en');
 
-/** Draws what the server has done in the last minutes, and who asks most. */
+/** Draws what the devices of the fleet have done in the last hour, and who asks most. */
 export function Pulse({ fleetId }: { fleetId: string }) {
-  const [every] = useState(() => quickAtFirst(4, 15));
-  const top = useDocument(pathTo('/top', {}), every);
-  const { value } = top;
-  useEffect(() => {
-    if (value === undefined || value.time === before?.time) return;
-    beats.value = beatsAfter(beats.value, before, value);
-    before = value;
-  }, [value]);
+  const pulse = useDocument(pathTo('/fleets/{fleet_id}/pulse', { fleet_id: fleetId }), everySeconds);
   return (
-    <Section title="Pulse" note={<span class="read">of the whole server, last 5 min</span>}>
-      <Loaded resource={top}>
+    <Section title="Pulse" note={<span class="read">of the last hour, at this node</span>}>
+      <Loaded resource={pulse}>
         {(document) => (
           <div class="below stack">
-            <PulseCharts />
-            <Talkers fleetId={fleetId} document={document} />
+            <PulseCharts pulse={document} />
+            <Busiest fleetId={fleetId} busiest={document.busiest} />
           </div>
         )}
       </Loaded>
@@ -42,42 +33,34 @@ export function Pulse({ fleetId }: { fleetId: string }) {
   );
 }
 
-function PulseCharts() {
-  const points = beats.value;
+function PulseCharts({ pulse }: { pulse: PulseDocument }) {
+  const { times, requests, refused, active, kinds } = useMemo(() => pulseLines(pulse), [pulse]);
   const now = serverNow() / 1_000;
-  const times = points.map(({ timeSeconds }) => timeSeconds);
-  const lines = [
-    ['Requests', points.map(({ requestsPerSecond }) => requestsPerSecond), perSecond],
-    ['Latency p99', points.map(({ latencyMs }) => latencyMs), milliseconds],
-    ['Commits', points.map(({ commitsPerSecond }) => commitsPerSecond), perSecond],
-  ] as const;
+  const span = [now - hourSeconds, now] as const;
+  const shape = { times, span, isFromZero: true, isStepped: true };
   return (
     <>
-      {lines.map(([label, values, format]) => (
-        <Chart
-          key={label}
-          label={label}
-          times={times}
-          values={values}
-          format={format}
-          isFromZero
-          isStepped
-          height={84}
-          span={[now - 300, now]}
-        />
-      ))}
+      <Chart label="Requests" values={requests} format={perSecond} {...shape} />
+      {kinds.length > 0 && (
+        <p class="small soft">
+          {kinds.map((kind) => `${kind.name} ${perSecond(kind.perSecond)}`).join(', ')}
+        </p>
+      )}
+      {refused.some((value) => value > 0) && (
+        <Chart label="Refused" values={refused} format={perSecond} {...shape} />
+      )}
+      <Chart label="Active devices" values={active} format={whole} {...shape} />
     </>
   );
 }
 
-function Talkers({ fleetId, document }: { fleetId: string; document: TopDocument }) {
-  const own = document.talkers.filter(({ fleet_id }) => fleet_id === fleetId).slice(0, 5);
-  if (own.length === 0) return null;
+function Busiest({ fleetId, busiest }: { fleetId: string; busiest: PulseDocument['busiest'] }) {
+  if (busiest.length === 0) return null;
   return (
     <div>
       <h3>Busiest devices</h3>
       <ul class="list">
-        {own.map(({ device_id, requests_per_second }) => (
+        {busiest.map(({ device_id, requests_per_second }) => (
           <li key={device_id}>
             <a class="row" href={href([fleetId, 'devices', device_id])}>
               <code>{device_id}</code>

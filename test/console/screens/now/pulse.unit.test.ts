@@ -1,58 +1,35 @@
 import { expect, it } from 'vitest';
-import { type Beat, beatsAfter } from '../../../../src/console/screens/now/pulse.ts';
-import type { TopDocument } from '../../../../src/contract/server.ts';
+import { pulseLines } from '../../../../src/console/screens/now/pulse.ts';
+import type { PulseDocument } from '../../../../src/contract/monitoring/pulse.ts';
 
-/** An answer of `/top`, some seconds after a start: what it has counted, and in which buckets of time. */
-function topAt(seconds: number, answered: number, { commits = 0, counts = [0, 0, 0] } = {}): TopDocument {
-  const shard = {
-    shard: 0,
-    queue: 0,
-    writes: commits,
-    refused: 0,
-    bytes: 0,
-    log_bytes: 0,
-    devices: 0,
-    mails: 0,
-  };
-  return {
-    time: new Date(seconds * 1_000).toISOString(),
-    reasons: [],
-    held: false,
-    connections: 0,
-    streams: 0,
-    requests: [{ route: 'heartbeat', answered, failed: 0 }],
-    latency: { bounds_seconds: [0.001, 0.01], counts },
-    shards: [{ ...shard, commits }],
-    talkers: [],
-  };
-}
+const pulse: PulseDocument = {
+  time: '2026-11-26T12:02:20.000Z',
+  from: '2026-11-26T12:00:00.000Z',
+  last_seconds: 20,
+  heartbeats: [60, 120, 40],
+  datapoints: [0, 600, 20],
+  messages: [0, 0, 0],
+  mailbox: [0, 0, 0],
+  other: [0, 0, 0],
+  refused: [0, 60, 0],
+  connected: [null, 2, 2],
+  active: [null, 7, null],
+  busiest: [],
+};
 
-it('a beat has the rates between two looks, and the time that one of a hundred requests takes longer than', () => {
-  const counts = [98, 1, 1];
-  const [beat] = beatsAfter([], topAt(10, 100), topAt(12, 200, { commits: 30, counts }));
-  expect(beat).toEqual({ timeSeconds: 12, requestsPerSecond: 50, latencyMs: 10, commitsPerSecond: 15 });
+it('a pulse is drawn in requests a second, each minute at its end, the running one up to now', () => {
+  const { times, requests, refused, active, kinds } = pulseLines(pulse);
+  const from = Date.parse(pulse.from) / 1_000;
+  expect(times).toEqual([from + 60, from + 120, from + 140]);
+  expect(requests).toEqual([1, 13, 3]);
+  expect(refused).toEqual([0, 1, 0]);
+  expect(active).toEqual([null, 7, null]);
+  expect(kinds).toEqual([
+    { name: 'heartbeats', perSecond: 2 },
+    { name: 'datapoints', perSecond: 10 },
+  ]);
 });
 
-it('nothing asked has no latency, and what is beyond all bounds the last of them', () => {
-  const latencyOf = (counts: number[]) => beatsAfter([], topAt(0, 0), topAt(2, 1, { counts }))[0]?.latencyMs;
-  expect([latencyOf([0, 0, 0]), latencyOf([0, 0, 5])]).toEqual([null, 10]);
-});
-
-it('a first look, and one at the same answer, are no beat', () => {
-  expect(beatsAfter([], undefined, topAt(2, 1))).toEqual([]);
-  expect(beatsAfter([], topAt(2, 1), topAt(2, 1))).toEqual([]);
-});
-
-it('a page that was away has a gap, and a server that was started again begins anew', () => {
-  const beats = beatsAfter([], topAt(0, 0), topAt(2, 10));
-  const gap = { timeSeconds: 60, requestsPerSecond: null, latencyMs: null, commitsPerSecond: null };
-  expect(beatsAfter(beats, topAt(2, 10), topAt(60, 20))).toEqual([...beats, gap]);
-  expect(beatsAfter(beats, topAt(2, 10), topAt(4, 3))).toEqual([]);
-});
-
-it('it is five minutes long', () => {
-  let beats: Beat[] = [];
-  for (let look = 1; look <= 200; look += 1)
-    beats = beatsAfter(beats, topAt(2 * look - 2, look), topAt(2 * look, look));
-  expect([beats.length, beats.at(0)?.timeSeconds, beats.at(-1)?.timeSeconds]).toEqual([150, 102, 400]);
+it('a minute that has only begun is left out', () => {
+  expect(pulseLines({ ...pulse, last_seconds: 9 }).requests).toEqual([1, 13]);
 });

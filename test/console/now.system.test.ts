@@ -1,0 +1,167 @@
+/** Now and the list of devices: what falls silent or is refused, the pulse, queries, order and pages. */
+
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createFleet, type TestDevice, type TestFleet } from '../harness/devices/device.ts';
+import { TestServer } from '../harness/server/server.ts';
+import { ConsolePage, launchBrowser } from './browser.ts';
+
+const wrong = { 'X-Device-Secret': `FOS-${'0'.repeat(32)}` };
+const patience = { timeout: 60_000 };
+
+let server: TestServer;
+let browser: Browser;
+let fleet: TestFleet;
+let devices: TestDevice[];
+beforeAll(async () => {
+  [server, browser] = await Promise.all([TestServer.start({ activityFlushSeconds: 1 }), launchBrowser()]);
+  fleet = await createFleet(server, { name: 'Hall', active_seconds: 3 });
+  devices = await Promise.all(
+    Array.from({ length: 130 }, (_, index) =>
+      fleet.createDevice({
+        device_id: `LAMP${String(index).padStart(6, '0')}`,
+        name: `Lamp ${index}`,
+        tags: index % 10 === 0 ? ['hall', 'by the door'] : ['hall'],
+      }),
+    ),
+  );
+  await fleet.putSchema('datapoint', 'flow', { type: 'object', properties: { rate: { type: 'number' } } });
+  await Promise.all(devices.slice(0, 12).map((device) => device.heartbeat()));
+  for (const device of devices.slice(20, 22)) await device.request('POST', '/v1/heartbeat', undefined, wrong);
+  // What is refused is no silence: it has called.
+  await devices[11]?.request('POST', '/v1/datapoint/flow', { rate: 'much' });
+});
+afterAll(async () => {
+  await browser.close();
+  await server[Symbol.asyncDispose]();
+});
+
+const open = (place = '', token?: string): Promise<ConsolePage> =>
+  ConsolePage.open(browser, server, {
+    place: `${fleet.fleetId}${place}`,
+    ...(token !== undefined && { token }),
+  });
+const rows = (page: Page) => page.locator('tbody tr');
+const search = (page: Page) => page.getByRole('combobox', { name: 'Find devices' });
+
+it('devices that fell silent are first on Now, and the list of them is a click away', async () => {
+  await using console = await open();
+  const { page } = console;
+  const items = page.getByRole('region', { name: 'Needs attention' }).getByRole('listitem');
+  const first = items.first().getByRole('link', { name: /^12 devices fell silent in the last .*since/ });
+  await first.waitFor(patience);
+  expect(await first.locator('.state.is-bad').count()).toBe(1);
+  await first.click();
+  await page.waitForURL(/q=silent%3A1h/);
+  await page.getByText('12 fit').waitFor();
+  expect(await rows(page).count()).toBe(12);
+  expect(console.faults).toEqual([]);
+});
+
+it('devices that are refused are counted by reason on Now, and seen in the list, at their schema and in Live', async () => {
+  await using console = await open();
+  const { page } = console;
+  const sentence = '3 devices are refused: wrong secret 2, schema flow 1.';
+  await page.getByRole('link', { name: sentence }).click();
+  await page.waitForURL(/q=refused%3Aany/);
+  await page.getByRole('link', { name: 'LAMP000011' }).waitFor();
+  expect(await rows(page).count()).toBe(3);
+  await console.go(`${fleet.fleetId}/schemas/datapoint/flow`);
+  await page.getByText('1 device is refused by it.').waitFor();
+  await page.getByRole('link', { name: 'LAMP000011' }).waitFor();
+  await console.go(`${fleet.fleetId}/live`);
+  await page.getByLabel('Kind').selectOption('refused');
+  await page.getByText('wrong secret').first().waitFor();
+  await page.getByText('/rate').waitFor();
+  await page.getByLabel('Schema').fill('flow');
+  await page.keyboard.press('Enter');
+  await page.getByText('wrong secret').first().waitFor({ state: 'detached' });
+  expect(console.faults).toEqual([]);
+});
+
+it('the pulse is that of the fleet, there after a load, and for a session of that fleet alone', async () => {
+  const made = await server.admin<{ token: string }>('POST', '/tokens', {
+    name: 'reader',
+    scopes: ['read'],
+    fleet_id: fleet.fleetId,
+  });
+  await using console = await open('', made.body.token);
+  const { page } = console;
+  const pulse = page.getByRole('region', { name: 'Pulse' });
+  await pulse.getByRole('heading', { name: 'Requests' }).waitFor();
+  await pulse.getByRole('heading', { name: 'Refused' }).waitFor();
+  expect(await page.getByText('No right to this').count()).toBe(0);
+  // Each state once: those with a stream are among the active ones.
+  const figures = await page.locator('.figures .figure').allInnerTexts();
+  expect(figures.slice(0, -1).reduce((sum, text) => sum + Number(text), 0)).toBe(130);
+  expect(figures.at(-1)).toBe('130');
+  expect(console.faults).toEqual([]);
+});
+
+it('nobody who looks at Now costs more than a dozen requests a minute', async () => {
+  await using console = await open();
+  const { page } = console;
+  await page.getByRole('heading', { name: 'Requests' }).waitFor();
+  await page.waitForLoadState('networkidle');
+  let requests = 0;
+  page.on('request', () => {
+    requests += 1;
+  });
+  await page.waitForTimeout(30_000);
+  expect(requests).toBeLessThanOrEqual(6);
+});
+
+it('a query is completed by keys, saved under a name in the browser, and forgotten', async () => {
+  await using console = await open('/devices');
+  const { page } = console;
+  await search(page).fill('st');
+  await page.getByRole('option', { name: /^state:/ }).waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.getByRole('option', { name: /^state:offline/ }).click();
+  expect(await search(page).inputValue()).toBe('state:offline');
+  await search(page).fill('state:offline tag:b');
+  const tag = { name: /^tag:"by the door"/ };
+  await page.getByRole('option', tag).waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.getByRole('option', { ...tag, selected: true }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/q=state%3Aoffline\+tag%3A%22by\+the\+door%22/);
+  await page.getByRole('button', { name: 'Save this query' }).click();
+  await page.getByLabel('Name').fill('Doors off');
+  await page.keyboard.press('Enter');
+  const chips = page.getByRole('navigation', { name: 'Quick filters' });
+  await chips.getByRole('link', { name: 'All' }).click();
+  await page.reload();
+  await chips.getByRole('link', { name: 'Doors off' }).click();
+  await page.waitForURL(/by\+the\+door/);
+  await chips.getByRole('link', { name: 'Refused' }).click();
+  await page.waitForURL(/tag%3A%22by\+the\+door%22\+refused%3Aany/);
+  await chips.getByRole('link', { name: 'Doors off' }).click();
+  await chips.getByRole('button', { name: 'Forget this query' }).click();
+  await chips.getByRole('link', { name: 'Doors off' }).waitFor({ state: 'detached' });
+  expect(await console.violations()).toEqual([]);
+  expect(console.faults).toEqual([]);
+});
+
+it('the list has its total, goes by last sight, and back to the page before', async () => {
+  await using console = await open('/devices');
+  const { page } = console;
+  await page.getByText('130 devices').waitFor();
+  const sort = page.getByRole('columnheader', { name: 'Last seen' });
+  await sort.getByRole('link').click();
+  await page.waitForURL(/order=-seen/);
+  await expect.poll(() => sort.getAttribute('aria-sort')).toBe('descending');
+  const never = rows(page).first().getByText('never');
+  await expect.poll(() => never.count()).toBe(0);
+  await page.getByRole('link', { name: 'Next page' }).click();
+  await expect.poll(() => rows(page).count()).toBe(30);
+  await page.getByRole('link', { name: 'Previous page' }).click();
+  await expect.poll(() => rows(page).count()).toBe(100);
+  expect(page.url()).not.toContain('after=');
+  await sort.getByRole('link').click();
+  await page.waitForURL(/order=seen/);
+  await expect.poll(() => never.count()).toBe(1);
+  expect(console.faults).toEqual([]);
+});
