@@ -50,7 +50,7 @@ export function Bulk({ fleetId, selection, onAll, onDone: onChanged, onClear }: 
     onChanged();
   };
   // Few are changed at once: it can be taken back.
-  const set = (isEnabled: boolean) => (): void => {
+  const set = (isEnabled: boolean): void => {
     if (count === undefined || count > typedFrom) {
       setAsked(isEnabled ? 'enable' : 'disable');
       return;
@@ -61,7 +61,6 @@ export function Bulk({ fleetId, selection, onAll, onDone: onChanged, onClear }: 
       onDone();
     });
   };
-  const unless = isBusy ? 'On its way' : count === 0 ? 'None fits.' : undefined;
   return (
     <section class="bulk" aria-label="Selected devices">
       <span class="strong" role="status">
@@ -75,29 +74,14 @@ export function Bulk({ fleetId, selection, onAll, onDone: onChanged, onClear }: 
       <Act kind="plain" onClick={onClear}>
         Clear
       </Act>
-      <span class="inline end">
-        <Act
-          scope="mail"
-          unless={unless}
-          onClick={() => {
-            sendTo.value = selection;
-          }}
-        >
-          Send mail
-        </Act>
-        <Act scope="provision" unless={unless} onClick={() => setAsked('add')}>
-          Add tag
-        </Act>
-        <Act scope="provision" unless={unless} onClick={() => setAsked('remove')}>
-          Remove tag
-        </Act>
-        <Act scope="provision" unless={unless} onClick={set(true)}>
-          Enable
-        </Act>
-        <Act scope="provision" unless={unless} kind="bad" onClick={set(false)}>
-          Disable
-        </Act>
-      </span>
+      <BulkActs
+        unless={isBusy ? 'On its way' : count === 0 ? 'None fits.' : undefined}
+        onMail={() => {
+          sendTo.value = selection;
+        }}
+        onTag={setAsked}
+        onSet={set}
+      />
       {error && <ErrorBanner error={error} />}
       {asked && (
         <BulkChange
@@ -111,6 +95,36 @@ export function Bulk({ fleetId, selection, onAll, onDone: onChanged, onClear }: 
         />
       )}
     </section>
+  );
+}
+
+interface BulkActsProps {
+  unless: string | undefined;
+  onMail: () => void;
+  onTag: (what: 'add' | 'remove') => void;
+  onSet: (isEnabled: boolean) => void;
+}
+
+/** The buttons for what can be done with what is selected. */
+function BulkActs({ unless, onMail, onTag, onSet }: BulkActsProps) {
+  return (
+    <span class="inline end">
+      <Act scope="mail" unless={unless} onClick={onMail}>
+        Send mail
+      </Act>
+      <Act scope="provision" unless={unless} onClick={() => onTag('add')}>
+        Add tag
+      </Act>
+      <Act scope="provision" unless={unless} onClick={() => onTag('remove')}>
+        Remove tag
+      </Act>
+      <Act scope="provision" unless={unless} onClick={() => onSet(true)}>
+        Enable
+      </Act>
+      <Act scope="provision" unless={unless} kind="bad" onClick={() => onSet(false)}>
+        Disable
+      </Act>
+    </span>
   );
 }
 
