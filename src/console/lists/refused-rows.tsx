@@ -16,7 +16,7 @@ export function RefusedRows({ fleetId, items }: { fleetId: string; items: readon
   return (
     <ul class="list">
       {items.map(({ device_id, route, name, error, reason, msg, path, path_msg, count, last_at }) => (
-        <li key={[device_id, route, name, error, reason, path].join(' ')} class="row">
+        <li key={[device_id, route, name, error, reason, path].join(' ')} class="row refused">
           <span class="when small faint">
             <Moment time={last_at} />
           </span>
