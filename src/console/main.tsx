@@ -3,6 +3,7 @@ import 'uplot/dist/uPlot.min.css';
 import './style/tokens.css';
 import './style/base.css';
 import './style/frame.css';
+import './style/session.css';
 import './style/dialogs.css';
 import './style/controls.css';
 import './style/marks.css';

@@ -67,6 +67,8 @@ export class ConsolePage implements AsyncDisposable {
     });
     const { code } = (await answer.json()) as { code: string };
     const context = await browser.newContext({ viewport: { width: 1_440, height: 900 } });
+    // Tests read the commands of a screen; they begin folded.
+    await context.addInitScript("localStorage.setItem('fleetpost.foot', 'open')");
     const console = new ConsolePage(context, await context.newPage(), origin);
     await console.page.goto(`${origin}/console/${place}#code=${code}`);
     // The code is traded by then: a page that is left before has no session.

@@ -118,7 +118,8 @@ it('a fleet that is new shows the first steps, and one that is not there says so
   await seen(console.page, 'Make the first device');
   await check(console, 'first steps');
   await console.go('NOSUCHFL/devices');
-  await seen(console.page, 'There is no fleet NOSUCHFL.');
+  await seen(console.page, 'There is no fleet NOSUCHFL, or your session has no right to it.');
+  await console.page.getByRole('link', { name: fleet.fleetId }).waitFor();
 });
 
 it('the page of who is not logged in says how to', async () => {

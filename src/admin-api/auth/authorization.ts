@@ -3,13 +3,12 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError } from '../../core/errors.ts';
 import type { Party } from '../../core/fair-share.ts';
 import { sessionToken } from '../../core/identity.ts';
-import { isExpired, type Token, type Tokens } from '../../declarations/tokens.ts';
+import { isExpired, sessionMs, type Token, type Tokens } from '../../declarations/tokens.ts';
 import type { AdminApp } from '../request/admin-app.ts';
 import { bootstrapPrincipal, checkScope, type Principal } from '../request/scope.ts';
 import { isOfOwnPage } from '../server/host-check.ts';
 import type { OpenRequests } from '../server/open-requests.ts';
 import { sessionHalves } from './session-cookie.ts';
-import { whyEnded, whyUnknown } from './why-ended.ts';
 
 /** The token in DATA/admin.json, for those who can read the data folder. */
 export interface Bootstrap {
@@ -130,6 +129,26 @@ function unknownBearer(bearer: string, request: IncomingMessage, tokens: Tokens)
     return refused(whyUnknown(cookie !== undefined));
   }
   return bearer === '' ? new ApiError('invalid_token') : refused('This token does not exist or was revoked.');
+}
+
+/** Says why a token lets nobody in any more: one that is known, or was until lately. */
+function whyEnded({ createdAtMs, expiresAtMs, session }: Token): string {
+  if (session === null) return 'This token has expired.';
+  const nowMs = Date.now();
+  if (expiresAtMs !== null && expiresAtMs <= nowMs) {
+    return ended(expiresAtMs < createdAtMs + sessionMs ? 'its token has expired' : '12 h after the login');
+  }
+  if (session.idleAtMs <= nowMs) return ended('an hour without a request');
+  return ended('revoked, or 20 later logins with its token');
+}
+
+/** Says why a session is not known whose page still has its key. */
+function whyUnknown(hasCookie: boolean): string {
+  return ended(hasCookie ? 'this server does not know it' : '12 h are over, or its cookie was deleted');
+}
+
+function ended(why: string): string {
+  return `Your session has ended (${why}).`;
 }
 
 /** The principal that a token stands for. */

@@ -1,10 +1,15 @@
-import type { ComponentType } from 'preact';
+import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { path } from '../page/router.ts';
 import { Act } from '../parts/act.tsx';
 import { Banner } from '../parts/banner.tsx';
+import { screenOf } from './navigation.tsx';
 
-/** A part of the console that is loaded when it is first opened, and then drawn at once. */
-export function lazyScreen<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
+/** A part of the console that is loaded when it is first opened, and then drawn at once; `waiting` is drawn until then. */
+export function lazyScreen<P extends object>(
+  load: () => Promise<ComponentType<P>>,
+  waiting: () => ComponentChildren = () => null,
+): ComponentType<P> {
   let loaded: ComponentType<P> | undefined;
   return function LazyScreen(props: P) {
     const [state, setState] = useState<'loaded' | 'failed' | undefined>();
@@ -23,8 +28,25 @@ export function lazyScreen<P extends object>(load: () => Promise<ComponentType<P
       return <Loaded {...props} />;
     }
     if (state === 'failed') return <NotLoaded />;
-    return <p class="waiting" role="status" />;
+    return <>{waiting()}</>;
   };
+}
+
+/** The shape of a screen that is on its way. */
+export function Skeleton() {
+  return (
+    <>
+      <div class="head">
+        <h1>{screenOf(path.value[1])?.name}</h1>
+      </div>
+      <div class="body skeleton" role="status" aria-label="Loading the screen">
+        <i />
+        <i />
+        <i />
+        <i />
+      </div>
+    </>
+  );
 }
 
 /** The server is away, or has become another version, whose files have other names. */

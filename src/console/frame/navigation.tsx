@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { href, path } from '../page/router.ts';
 import { Icon, type IconName } from '../parts/icon.tsx';
@@ -56,8 +57,8 @@ export function screenOf(part = ''): ScreenLink | undefined {
   return all.find((screen) => screen.part === part || screen.also?.includes(part));
 }
 
-/** The links to all screens; where there is no room for them, a list that a button opens. */
-export function Navigation({ fleetId }: { fleetId: string }) {
+/** The links to all screens, and whose session it is; where there is no room for them, a list that a button opens. */
+export function Navigation({ fleetId, children }: { fleetId: string; children: ComponentChildren }) {
   const menu = useRef<HTMLElement>(null);
   const current = screenOf(path.value[1]);
   const address = path.value.join('/');
@@ -85,6 +86,7 @@ export function Navigation({ fleetId }: { fleetId: string }) {
             </ul>
           </section>
         ))}
+        {children}
       </nav>
     </>
   );

@@ -36,8 +36,9 @@ export function Rail({ fleetId, fleets }: { fleetId: string; fleets: readonly Fl
         <span class="word">Go to…</span>
         <kbd>Ctrl K</kbd>
       </button>
-      <Navigation fleetId={fleetId} />
-      <Who />
+      <Navigation fleetId={fleetId}>
+        <Who />
+      </Navigation>
     </aside>
   );
 }

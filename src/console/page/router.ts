@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { beginEntry, returnToEntry, startEntries } from './history-entry.ts';
 
 /** Path at which the console is served. */
 const base = '/console';
@@ -29,8 +30,8 @@ export function href(parts: readonly string[], parameters: Record<string, string
 
 /** Goes to a screen; `replace` for a change that is no step of its own. */
 export function go(target: string, { replace = false } = {}): void {
-  if (replace) history.replaceState(null, '', target);
-  else history.pushState(null, '', target);
+  if (replace) history.replaceState(history.state, '', target);
+  else history.pushState(beginEntry(), '', target);
   const isSameScreen = target.split('?', 1)[0] === address.peek().split('?', 1)[0];
   address.value = location.pathname + location.search;
   if (!isSameScreen) scrollTo(0, 0);
@@ -38,13 +39,22 @@ export function go(target: string, { replace = false } = {}): void {
 
 /** Follows the links and the history of this page without loading it again. */
 export function startRouter(): void {
+  startEntries();
   addEventListener('popstate', () => {
+    returnToEntry();
     address.value = location.pathname + location.search;
   });
   document.addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest('a') : null;
     const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey;
-    if (link === null || !isPlain || link.target !== '' || link.hasAttribute('download')) return;
+    if (
+      link === null ||
+      event.defaultPrevented ||
+      !isPlain ||
+      link.target !== '' ||
+      link.hasAttribute('download')
+    )
+      return;
     if (link.origin !== location.origin || !link.pathname.startsWith(`${base}/`)) return;
     event.preventDefault();
     go(link.pathname + link.search);

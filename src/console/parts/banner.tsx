@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { href, path } from '../page/router.ts';
 import type { CallError } from '../server/call-error.ts';
 import type { Resource } from '../server/resource.ts';
 import { Act } from './act.tsx';
@@ -50,13 +51,30 @@ export function SchemaErrors({ errors }: { errors: readonly { path: string; msg:
   ));
 }
 
+/** Says what is not there, and leads to the list that it would be in. */
+function NotThere({ error, children }: { error: CallError; children: ComponentChildren }) {
+  const [fleetId = '', part, id] = path.value;
+  const list = part !== undefined && id !== undefined ? [fleetId, part] : [fleetId];
+  return (
+    <>
+      <ErrorBanner error={error} />
+      <p class="inline">
+        <a href={href(list)}>{list.length > 1 ? 'To the list' : 'To the first page of the fleet'}</a>
+        {children}
+      </p>
+    </>
+  );
+}
+
 export interface LoadedProps<T> {
   resource: Resource<T>;
+  /** Ways on from what is not there, beside the one to its list. */
+  otherwise?: () => ComponentChildren;
   children: (value: T) => ComponentChildren;
 }
 
 /** A document once it is there; until then that it is awaited, or why it does not come. */
-export function Loaded<T>({ resource, children }: LoadedProps<T>) {
+export function Loaded<T>({ resource, otherwise, children }: LoadedProps<T>) {
   const { value, error, refresh } = resource;
   if (value !== undefined) {
     const isGone = error !== undefined && error.status >= 400 && error.status < 500;
@@ -67,6 +85,7 @@ export function Loaded<T>({ resource, children }: LoadedProps<T>) {
       </>
     );
   }
+  if (error?.status === 404) return <NotThere error={error}>{otherwise?.()}</NotThere>;
   if (error !== undefined) return <ErrorBanner error={error} onRetry={refresh} />;
   return (
     <p class="waiting" role="status">

@@ -27,7 +27,12 @@ export function Commands({ command, request }: CommandsProps) {
     ['HTTP', curlOf(request)],
   ] as const;
   return (
-    <section class="commands" aria-label={`The same in a terminal: ${command.slice(0, 2).join(' ')}`}>
+    // biome-ignore lint/a11y/useSemanticElements: a group of lines, of which a screen may have several
+    <div
+      class="commands"
+      role="group"
+      aria-label={`The same in a terminal: ${command.slice(0, 2).join(' ')}`}
+    >
       {lines.map(([name, text]) => (
         <>
           <span key={name}>{name}</span>
@@ -40,6 +45,6 @@ export function Commands({ command, request }: CommandsProps) {
           </span>
         </>
       ))}
-    </section>
+    </div>
   );
 }

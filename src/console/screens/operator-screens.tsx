@@ -11,6 +11,7 @@ import { FleetScreen } from './fleet/fleet.tsx';
 import { NotFound } from './not-found.tsx';
 import { ServerScreen } from './server/server.tsx';
 
+export { KeyList } from './keys/keys.tsx';
 export { Palette } from './palette/palette.tsx';
 export { SendDrawer } from './send/send.tsx';
 

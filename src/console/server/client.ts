@@ -2,10 +2,10 @@ import { signal } from '@preact/signals';
 import { pageKeyHeader } from '../../contract/access/page-key.ts';
 import type { ErrorDocument } from '../../contract/document.ts';
 import type { AnswerAt, BodyAt, MethodOf, Path, QueryAt, Template } from '../../contract/routes/path.ts';
+import { access, endSession, nextSession, pageKey } from '../session/session-state.ts';
 import { CallError } from './call-error.ts';
 import { adjustClock } from './clock.ts';
 import { parseExactly } from './exact-json.ts';
-import { access, endSession, nextSession, pageKey } from './session-state.ts';
 
 const timeoutMs = 30_000;
 const api = '/admin/v1';

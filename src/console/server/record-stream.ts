@@ -1,10 +1,10 @@
 import type { RecordDocument, RecordSkippedLine } from '../../contract/record.ts';
 import { pathTo } from '../../contract/routes/path.ts';
+import { nextSession } from '../session/session-state.ts';
 import { CallError } from './call-error.ts';
 import { isOfEndedSession, open, type Query } from './client.ts';
 import { parseExactly, writeExactly } from './exact-json.ts';
 import { linesOf } from './lines.ts';
-import { nextSession } from './session-state.ts';
 
 const previewCharacters = 240;
 

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AnswerAt, MethodOf, Path, QueryAt, Template } from '../../contract/routes/path.ts';
+import { recallDocument, rememberDocument } from '../page/history-entry.ts';
 import { CallError } from './call-error.ts';
 import { apiUrl, call } from './client.ts';
 
@@ -55,8 +56,8 @@ const pauseSecondsMax = 15;
 type Every<T> = number | ((value: T) => number);
 
 /**
- * Reads a document when `key` changes, and again some seconds after each answer while somebody looks at the page.
- * Undefined as the key: there is nothing to read. `isEnded`: this one changes no more, and is not read again. Functions
+ * Reads a document when `key` changes, which names it and its loader alone, and again some seconds after each
+ * answer while somebody looks at the page. Undefined as the key: there is nothing to read. `isEnded`: this one changes no more, and is not read again. Functions
  * are the same at each call.
  */
 export function useResource<T>(
@@ -72,7 +73,7 @@ export function useResource<T>(
     if (key === undefined) return;
     return keepReading(key, load, everySeconds, isEnded, setState, again);
   }, [key, everySeconds]);
-  const current: State<T> = state.key === key ? state : { key: '' };
+  const current: State<T> = state.key === key ? state : (recalled(key) ?? { key: '' });
   return {
     value: current.value,
     readAtMs: current.readAtMs,
@@ -123,7 +124,8 @@ function keepReading<T>(
       failures = 0;
       isFinal = every === undefined || isEnded(value);
       if (typeof every === 'function') everySeconds = every(value);
-      update(() => ({ key, value, readAtMs: Date.now() }));
+      const state = remembered(key, value);
+      update(() => state);
     } catch (error) {
       if (stopping.signal.aborted) return;
       failures += 1;
@@ -169,9 +171,23 @@ function keepReading<T>(
   };
 }
 
+/** The state after a read, which this step of the history keeps. */
+function remembered<T>(key: string, value: T): State<T> {
+  const readAtMs = Date.now();
+  rememberDocument(key, { value, readAtMs });
+  return { key, value, readAtMs };
+}
+
+/** The state that this step of the history had, so that going back draws at once what was there; it is read again. */
+function recalled<T>(key: string | undefined): State<T> | undefined {
+  const document = key === undefined ? undefined : recallDocument(key);
+  // The key is that of the same loader, whose value it was
+  return document && { key: key ?? '', value: document.value as T, readAtMs: document.readAtMs };
+}
+
 function failed<T>(before: State<T>, key: string, error: unknown): State<T> {
   const known =
     error instanceof CallError ? error : new CallError(0, { error: 'failed', msg: String(error) });
-  const rest = before.key === key ? before : { key };
+  const rest = before.key === key ? before : (recalled<T>(key) ?? { key });
   return { ...rest, error: known, failingSinceMs: rest.failingSinceMs ?? Date.now() };
 }

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals';
 import type { SelfDocument } from '../../contract/access/token.ts';
 import { pathTo } from '../../contract/routes/path.ts';
 import type { Scope } from '../../core/scope.ts';
+import { forgetRecents } from '../page/recent.ts';
 import { go, href } from '../page/router.ts';
 import { CallError } from '../server/call-error.ts';
 import { call } from '../server/client.ts';
@@ -13,7 +14,7 @@ import {
   leave,
   onOtherTab,
   pageKey,
-} from '../server/session-state.ts';
+} from './session-state.ts';
 
 const selfPath = pathTo('/self', {});
 /** Pause between attempts to find the session while the server does not answer. */
@@ -124,6 +125,7 @@ export async function logOut(): Promise<void> {
       outcome = `This browser has forgotten the session, but could not end it at the server: ${messageOf(error)} It ends by itself an hour after its last request, or at once by "fleetpost token revoke ${self.value?.token_id}".`;
     }
   }
+  forgetRecents();
   leave(outcome);
 }
 

@@ -6,9 +6,9 @@ import { path } from '../page/router.ts';
 import { Banner, ErrorBanner } from '../parts/banner.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Untrusted } from '../parts/untrusted.tsx';
-import { endedBecause } from '../server/session-state.ts';
 import { useSubmit } from '../server/submit.ts';
 import { logIn, logInByToken } from './session.ts';
+import { endedBecause } from './session-state.ts';
 
 const codePattern = /^[\w-]{22}$/;
 
@@ -22,6 +22,7 @@ function logInWith(text: string): Promise<void> {
 /** For whoever has no session: how to get one. */
 export function Welcome() {
   useEffect(() => {
+    document.title = 'Log in · Fleetpost';
     if (path.value.length > 0) rememberWanted(location.pathname + location.search);
   }, []);
   return (

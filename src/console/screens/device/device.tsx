@@ -14,6 +14,7 @@ import { call } from '../../server/client.ts';
 import { pathOfDevice } from '../../server/device-path.ts';
 import { useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
+import { NearestDevices } from '../devices/nearest-devices.tsx';
 import { sendTo } from '../send/send-to.ts';
 import { Diagnosis } from './diagnosis.tsx';
 import { type EditedFact, Facts } from './facts.tsx';
@@ -67,7 +68,7 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
       }
       commands={[{ command: ['device', 'show', deviceId, '--fleet', fleetId], request: { path } }]}
     >
-      <Loaded resource={device}>
+      <Loaded resource={device} otherwise={() => <NearestDevices fleetId={fleetId} deviceId={deviceId} />}>
         {(document) => (
           <>
             <Diagnosis fleetId={fleetId} deviceId={deviceId} everySeconds={diagnosedSeconds} />

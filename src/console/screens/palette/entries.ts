@@ -1,4 +1,5 @@
 import { screenGroups } from '../../frame/navigation.tsx';
+import { areKeysShown } from '../../page/keys.ts';
 import { go, href, path } from '../../page/router.ts';
 import { shownText } from '../../parts/untrusted.tsx';
 import { logOut, may } from '../../session/session.ts';
@@ -10,7 +11,7 @@ import { sendTo } from '../send/send-to.ts';
 /** Something to go to or to do. */
 export interface PaletteEntry {
   key: string;
-  group: 'Go to' | 'Here' | 'Do' | 'Devices' | 'Mail';
+  group: 'Recent' | 'Go to' | 'Here' | 'Do' | 'Named' | 'Devices' | 'Mail';
   name: string;
   note?: string;
   /** Why it cannot be done now. */
@@ -72,6 +73,9 @@ export function standingEntries(fleetId: string): PaletteEntry[] {
     doing('Make a token', target('access/tokens', { new: '1' }), lacks('admin')),
     doing('Make a claim token', target('access/claim-tokens', { new: '1' }), lacks('provision')),
     doing('Take a backup', target('server', { backup: '1' }), lacks('admin')),
+    doing('List the keys', () => {
+      areKeysShown.value = true;
+    }),
     doing('Log out', () => void logOut()),
   ];
 }

@@ -11,17 +11,17 @@ import {
   standingEntries,
 } from './entries.ts';
 import { useFoundDevices } from './found-devices.ts';
+import { recentEntries, useNamedThings } from './named-things.ts';
+
+/** Of those that fit; more letters find the others. */
+const thingsMax = 20;
 
 /** Goes to a device, a mail or a screen, and does what has a name, without a hand on the mouse. */
 export function Palette({ fleetId }: { fleetId: string }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState('');
   const [cursor, setCursor] = useState(0);
-  const devices = useFoundDevices(fleetId, text);
-  const standing = useMemo(() => [...entriesOfScreen(), ...standingEntries(fleetId)], [fleetId]);
-  const exact = entriesOfId(fleetId, text, devices);
-  const found = devices.filter(({ device_id }) => device_id !== exact[0]?.name);
-  const entries = [...exact, ...fitting(standing, text), ...found.map((one) => deviceEntry(fleetId, one))];
+  const entries = usePaletteEntries(fleetId, text);
   const at = Math.min(cursor, entries.length - 1);
   useEffect(() => {
     dialog.current?.showModal();
@@ -32,7 +32,11 @@ export function Palette({ fleetId }: { fleetId: string }) {
   useEffect(() => {
     document.getElementById(`palette-${at}`)?.scrollIntoView({ block: 'nearest' });
   }, [at]);
-  const close = (): void => dialog.current?.close();
+  const close = (): void => {
+    dialog.current?.close();
+    // Its event comes later: one may open it anew before.
+    isPaletteOpen.value = false;
+  };
   const choose = (entry: PaletteEntry | undefined): void => {
     if (entry === undefined || entry.unless !== undefined) return;
     // First, so that the focus is back where it was before something else takes it.
@@ -83,6 +87,24 @@ export function Palette({ fleetId }: { fleetId: string }) {
   );
 }
 
+/** All that can be gone to or done and fits the text, the most exact first. */
+function usePaletteEntries(fleetId: string, text: string): readonly PaletteEntry[] {
+  const devices = useFoundDevices(fleetId, text);
+  const named = useNamedThings(fleetId);
+  const standing = useMemo(() => [...entriesOfScreen(), ...standingEntries(fleetId)], [fleetId]);
+  const exact = entriesOfId(fleetId, text, devices);
+  const found = devices.filter(({ device_id }) => device_id !== exact[0]?.name);
+  const recent = fitting(recentEntries(fleetId, text), text);
+  const things = text.trim() === '' ? [] : fitting(named, text);
+  return [
+    ...exact,
+    ...recent,
+    ...fitting(standing, text),
+    ...things.slice(0, thingsMax),
+    ...found.map((one) => deviceEntry(fleetId, one)),
+  ];
+}
+
 interface EntriesProps {
   entries: readonly PaletteEntry[];
   at: number;
@@ -117,7 +139,7 @@ function Entries({ entries, at, onChoose }: EntriesProps) {
       </div>
       <p class="hint palette-foot" role="status">
         {entries.length === 0
-          ? 'Nothing fits. Devices are found by the beginning of their id or name.'
+          ? 'Nothing fits. Devices are found by the beginning of their id or name, other things by any part of theirs.'
           : '↑ ↓ and Enter. A mail: id of its device, then its own.'}
       </p>
     </>

@@ -24,7 +24,8 @@ export interface TrySampleProps {
 export function TrySample({ fleetId, kind, name, sample, check, isReadOnly }: TrySampleProps) {
   const [isNone, setNone] = useState(false);
   const { error, isBusy, submit } = useSubmit();
-  const faults = faultsOfSample(check);
+  // What the field begins with was written by nobody: it is not judged.
+  const faults = sample.isChanged ? faultsOfSample(check) : [];
   const takeNewest = (): void =>
     void submit(async () => {
       const path = pathTo('/fleets/{fleet_id}/records:latest', { fleet_id: fleetId });
@@ -57,7 +58,13 @@ export function TrySample({ fleetId, kind, name, sample, check, isReadOnly }: Tr
         />
         {isNone && <p class="hint">No device has sent one lately.</p>}
         {error && <p class="wrong">{error.message}</p>}
-        {isReadOnly ? <p class="hint">To try it takes the scope provision.</p> : <Verdict check={check} />}
+        {isReadOnly ? (
+          <p class="hint">To try it takes the scope provision.</p>
+        ) : sample.isChanged ? (
+          <Verdict check={check} />
+        ) : (
+          <p class="hint">Type or paste a body: it is checked as you type.</p>
+        )}
       </div>
     </Section>
   );

@@ -23,7 +23,7 @@ export function useFleetKnowledge(fleetId: string, on: readonly string[]): Fleet
   const schemas = useDocument(pathTo('/fleets/{fleet_id}/schemas', { fleet_id: fleetId }));
   const triggers = on.map(triggerIn);
   const key = on.join();
-  const payloads = useResource(on.length === 0 ? undefined : `${path} ${key}`, (signal) =>
+  const payloads = useResource(on.length === 0 ? undefined : `schemas ${path} ${key}`, (signal) =>
     Promise.all(
       triggers.map(({ kind, schema: name }) =>
         // A schema that is gone completes nothing.
@@ -33,7 +33,7 @@ export function useFleetKnowledge(fleetId: string, on: readonly string[]): Fleet
       ),
     ),
   );
-  const latest = useResource(on.length === 0 ? undefined : `${path} ${key}`, async (signal) => {
+  const latest = useResource(on.length === 0 ? undefined : `latest ${path} ${key}`, async (signal) => {
     const { items } = await call('GET', pathTo('/fleets/{fleet_id}/records:latest', { fleet_id: fleetId }), {
       query: {
         kind: [...new Set(triggers.map(({ kind }) => kind))],
