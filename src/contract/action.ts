@@ -132,9 +132,14 @@ const actionDocument = Type.Object({
   name: Type.String(),
   enabled: Type.Boolean(),
   version: Type.Integer({ description: 'The current version.' }),
-  versions: Type.Array(Type.Object({ version: Type.Integer(), created_at: time }), {
-    description: 'Retained versions, oldest first.',
-  }),
+  versions: Type.Array(
+    Type.Object({
+      version: Type.Integer(),
+      created_at: time,
+      by: nullable('string', { description: 'Name of the token that deployed it; null: not known.' }),
+    }),
+    { description: 'Retained versions, oldest first.' },
+  ),
   language,
   on: triggers,
   filter,

@@ -52,8 +52,8 @@ it('a broadcast is watched, resumed, paused and cancelled, and its refusals are 
   await button(page, 'Cancel the broadcast').click();
   await page.getByText('cancelled').first().waitFor();
   await page.getByRole('link', { name: 'Who changed this' }).click();
-  await button(page, 'POST broadcasts/cancel').waitFor();
-  await button(page, 'POST broadcasts/pause').first().waitFor();
+  await button(page, 'cancelled a broadcast').waitFor();
+  await button(page, 'paused a broadcast').first().waitFor();
   expect(console.faults).toEqual([]);
 });
 
@@ -106,9 +106,9 @@ it('a token is made and shown once, used, revoked, and all of it is in the audit
   await row.waitFor({ state: 'detached' });
   expect(await as()).toBe(401);
   await page.getByRole('link', { name: 'Audit log' }).click();
-  await button(page, 'DELETE tokens').first().click();
+  await button(page, 'revoked the token reporting').first().click();
   await page.getByText('/admin/v1/tokens/:token_id').first().waitFor();
-  await button(page, 'POST tokens').first().waitFor();
+  await button(page, 'made the token reporting (read)').first().waitFor();
   expect(await page.content()).not.toContain(token);
   expect(console.faults).toEqual([]);
 });

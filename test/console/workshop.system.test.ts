@@ -103,6 +103,7 @@ const screens: { name: string; place: string; ready: (page: Page) => Promise<unk
     name: 'Action, versions',
     place: 'actions/too-warm?tab=versions',
     ready: async (page) => {
+      await page.getByText('by bootstrap token').first().waitFor();
       await button(page, /Compare/).click();
       await page.locator('.cm-changedLine').first().waitFor();
     },

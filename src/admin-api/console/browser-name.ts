@@ -8,7 +8,7 @@ const browsers = [
   ['Firefox', 'Firefox'],
   ['FxiOS', 'Firefox'],
   ['CriOS', 'Chrome'],
-  ['HeadlessChrome', 'Chrome without a window'],
+  ['HeadlessChrome', 'Headless Chrome'],
   ['Chrome', 'Chrome'],
   ['Version', 'Safari'],
 ] as const;

@@ -72,6 +72,7 @@ export function tokenHandlers({ registry, tokens }: Parts, open: OpenRequests): 
       // Not as fleet_id: the entry belongs to the server, so tokens for one fleet must not read it.
       audited.about = {
         token_id: token.id,
+        name: token.name,
         scopes: token.scopes.join(','),
         token_fleet: fleetId ?? 'all',
         expires_at: body.expires_at ?? 'never',
@@ -79,7 +80,9 @@ export function tokenHandlers({ registry, tokens }: Parts, open: OpenRequests): 
       reply.code(201);
       return { ...describe(tokens, token), token: secret };
     },
-    'DELETE /tokens/{token_id}': async ({ params }, reply) => {
+    'DELETE /tokens/{token_id}': async ({ params, audited }, reply) => {
+      const name = tokens.byId(params.token_id)?.name;
+      if (name !== undefined) audited.about = { name };
       for (const id of await tokens.revoke(params.token_id)) open.cut(id, reply);
       return reply.code(204).send(null);
     },

@@ -20,8 +20,9 @@ export const sessionColumns = [
   { name: 'name', label: 'Session of' },
   { name: 'scopes', label: 'May' },
   { name: 'fleet_id', label: 'Fleet', kind: 'id', none: 'all', isLesser: true },
+  { name: 'browser', label: 'In', none: 'not known' },
+  { name: 'address', label: 'From', kind: 'word', none: 'not known', isLesser: true },
   { name: 'last_used_at', label: 'Last used', kind: 'time', none: 'not lately' },
-  { name: 'idle_at', label: 'Idle end', kind: 'time', isLesser: true },
   { name: 'expires_at', label: 'Ends', kind: 'time', isLesser: true },
 ] as const satisfies ListColumns<TokenDocument>;
 
@@ -43,9 +44,9 @@ export function requestText({ method, route }: AuditEntryDocument): string {
   return `${method} ${path || 'fleet'}`;
 }
 
-/** The facts of an entry, but for one. */
-export function factsText({ about }: AuditEntryDocument, but = ''): string {
-  const facts = Object.entries(about).filter(([key]) => key !== but);
+/** The facts of an entry, but for some. */
+export function factsText({ about }: AuditEntryDocument, but: readonly string[] = []): string {
+  const facts = Object.entries(about).filter(([key]) => !but.includes(key));
   return facts.map(([key, value]) => `${key}=${value}`).join(' ');
 }
 

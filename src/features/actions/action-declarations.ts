@@ -53,7 +53,14 @@ export class ActionDeclarations {
     const { code, tests } = await work.prepare(fleetId, name, draft, asker, { force });
     const failed = tests.filter(({ reason }) => reason !== undefined);
     if (failed.length > 0 && !force) throw trialFailureOf(failed);
-    const { isNew } = await actions.put(fleetId, name, { ...draft, code }, await follower.ends(), change);
+    const { isNew } = await actions.put(
+      fleetId,
+      name,
+      { ...draft, code },
+      await follower.ends(),
+      change,
+      asker.name,
+    );
     return { status: await work.get(fleetId, name), isNew, tests };
   }
 

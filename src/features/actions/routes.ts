@@ -97,6 +97,7 @@ function describeAction(
     versions: action.versions.map((one) => ({
       version: one.number,
       created_at: timeTextOf(one.createdAtMs),
+      by: one.by ?? null,
     })),
     language: current.language,
     on: [...current.on],

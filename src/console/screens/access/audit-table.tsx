@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { AuditEntryDocument } from '../../../contract/access/audit.ts';
 import { auditColumns, factsText, requestText } from '../../../contract/columns/access.ts';
+import { auditWords } from '../../../contract/columns/audit-words.ts';
 import { ListTable } from '../../lists/table.tsx';
 import { href, search } from '../../page/router.ts';
 import { Fact } from '../../parts/facts.tsx';
@@ -27,7 +28,10 @@ export function AuditTable({ fleetId, items }: { fleetId: string; items: readonl
         ),
         about: (entry) => (
           <span class="soft small">
-            <Untrusted text={factsText(entry, 'fleet_id')} lengthMax={200} />
+            <Untrusted
+              text={factsText(entry, ['fleet_id', ...(auditWords(entry)?.said ?? [])])}
+              lengthMax={200}
+            />
           </span>
         ),
         by: (entry) => <Actor fleetId={fleetId} entry={entry} />,
@@ -38,7 +42,7 @@ export function AuditTable({ fleetId, items }: { fleetId: string; items: readonl
             aria-expanded={opened.includes(item.entry)}
             onClick={() => toggle(item.entry)}
           >
-            <Untrusted text={requestText(item)} lengthMax={80} />
+            <Untrusted text={auditWords(item)?.sentence ?? requestText(item)} lengthMax={120} />
           </button>
         ),
         status: ({ status, error }) => (

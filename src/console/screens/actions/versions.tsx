@@ -7,6 +7,7 @@ import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
+import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
@@ -26,12 +27,17 @@ export function ActionVersions({ fleetId, action, onRolledBack }: ActionVersions
   return (
     <div class="stack">
       <ul class="list">
-        {[...action.versions].reverse().map(({ version, created_at }) => (
+        {[...action.versions].reverse().map(({ version, created_at, by }) => (
           <li key={version}>
             <div class="row">
               <span class="strong">Version {version}</span>
               {version === action.version && <span class="tag">runs now</span>}
               <span class="end">
+                {by !== null && (
+                  <span class="soft less">
+                    by <Untrusted text={by} lengthMax={60} />
+                  </span>
+                )}
                 <Moment time={created_at} />
                 {version !== action.version && (
                   <Act onClick={() => setOpened(version)}>Compare, roll back</Act>

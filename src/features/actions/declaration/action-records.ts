@@ -26,7 +26,12 @@ export const actionTable: TableLayout<ActionKey, Action> = {
       Array.isArray(action.begin?.logEnds) &&
       Number.isInteger(action.version) &&
       Array.isArray(action.versions) &&
-      action.versions.every((one) => Number.isInteger(one?.number) && typeof one.createdAtMs === 'number'),
+      action.versions.every(
+        (one) =>
+          Number.isInteger(one?.number) &&
+          typeof one.createdAtMs === 'number' &&
+          (one.by === undefined || typeof one.by === 'string'),
+      ),
   ),
   isOwn: ([fleetId, name], action) => action.fleetId === fleetId && action.name === name,
 };

@@ -66,6 +66,14 @@ export interface ActionBegin {
   logEnds: readonly number[];
 }
 
+/** A version that an action can be rolled back to. */
+export interface RetainedVersion {
+  number: number;
+  createdAtMs: number;
+  /** Name of the token that deployed it. Absent: not known. */
+  by?: string;
+}
+
 export interface Action {
   /** UUIDv7; an action that is deleted and created again gets a new one. */
   id: string;
@@ -81,5 +89,5 @@ export interface Action {
   /** The current version. */
   version: number;
   /** Retained versions, oldest first. */
-  versions: readonly { number: number; createdAtMs: number }[];
+  versions: readonly RetainedVersion[];
 }

@@ -54,7 +54,7 @@ export class Actions extends NamedDeclarations<Action> {
   }
 
   /**
-   * Creates an action, or adds a version to one. If that enables it, it begins at `logEnds`.
+   * Creates an action, or adds a version to one; `by` is the name of who does. If that enables it, it begins at `logEnds`.
    * @throws ApiError invalid_action for an invalid name, limit_reached.
    */
   async put(
@@ -63,6 +63,7 @@ export class Actions extends NamedDeclarations<Action> {
     version: Omit<ActionVersion, 'number' | 'createdAtMs'>,
     logEnds: readonly number[],
     change: ActionChange = {},
+    by?: string,
   ): Promise<{ action: Action; isNew: boolean }> {
     let isNew = false;
     const put = await this.inForce(async () => {
@@ -73,7 +74,9 @@ export class Actions extends NamedDeclarations<Action> {
       const start = before ?? this.#newAction(fleetId, name, logEnds, createdAtMs);
       const number = (start.versions.at(-1)?.number ?? 0) + 1;
       const current = { ...version, number, createdAtMs };
-      const versions = [...start.versions, { number, createdAtMs }].slice(-versionsKept);
+      const versions = [...start.versions, { number, createdAtMs, ...(by !== undefined && { by }) }].slice(
+        -versionsKept,
+      );
       const action = { ...changed(start, change, logEnds), version: number, versions };
       const dropped = start.versions.filter((one) => !versions.includes(one));
       this.#current.set(action, current);
