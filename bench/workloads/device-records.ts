@@ -31,7 +31,9 @@ export const deviceRecords: Benchmark = {
     `${ownRecords.toLocaleString('en-GB')} datapoints of one device, ${between.full} of others between each two, with --full, in the log of one shard: ` +
     'its chart of 7 days, its newest records, and those of a device that has sent nothing, through the admin API.',
   async run(options) {
-    await using server = await Fleetpost.start({ shards, devices: 0 });
+    // Its week is sent in seconds.
+    const config = { deviceRequestsPerSecondMax: 0 };
+    await using server = await Fleetpost.start({ shards, devices: 0, config });
     const devices = await importNamed(server, otherDevices, () => [], options.progress);
     const [own, silent, ...others] = devices;
     if (own === undefined || silent === undefined) throw new Error('the devices were not made');
