@@ -45,7 +45,7 @@ export const seriesRoutes = declareRoutes({
     scope: 'read',
     summary: 'Chart the numbers in the datapoints of a device',
     description:
-      'Minimum, mean, maximum and count by bucket of time, computed from its records in the log, newest first: up to 64 MiB or 500,000 of them. A record counts at its recorded_at, if it has one, whenever it was stored.',
+      'Minimum, mean, maximum and count by bucket of time, computed from its records in the log, newest first: up to 64 MiB of them. A record counts at its recorded_at, if it has one, whenever it was stored.',
     query: seriesQuery,
     answers: { 200: seriesDocument },
   },

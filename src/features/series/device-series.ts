@@ -38,7 +38,7 @@ const fieldsMax = 8;
  */
 const defaultBytesMax = 67_108_864;
 const pagesMax = 1_000;
-const pageRecordsMax = 500;
+const pageRecordsMax = 2_000;
 
 /** Remaining budget of one read. */
 class ReadBudget {

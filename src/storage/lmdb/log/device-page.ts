@@ -22,7 +22,7 @@ import {
 const readBytesMax = 8 * 1024 * 1024;
 const payloadBytesMax = 1024 * 1024;
 /** For what costs time whatever its size. */
-const lookUpBytes = 4_096;
+const lookUpBytes = 8_192;
 
 /** A stretch of the log that the index covers by one value, or does not cover. */
 interface Block {

@@ -18,6 +18,8 @@ import type { Writer } from '../writes/writer.ts';
 /** Limits of a page; a single record may be larger. */
 const pageRecordsMax = 500;
 const pageBytesMax = 1024 * 1024;
+/** Of one device's records more are read at once, since a chart has thousands: the round trips are what it waits for. */
+const devicePageRecordsMax = 2_000;
 
 /** Records of the log's order or its reverse: as many as fit into a page, but at least one. */
 function pageOf(condition: string, order: 'ASC' | 'DESC', limit: string): string {
@@ -82,7 +84,7 @@ export class PostgresLog implements ShardLog {
       from,
       // Bounds may be infinite.
       Math.min(to, Number.MAX_SAFE_INTEGER),
-      Math.min(recordsMax, pageRecordsMax),
+      Math.min(recordsMax, devicePageRecordsMax),
     ]);
     const records = rows.map(recordOf);
     if (isNewestFirst) return { records: records.reverse(), next: records.at(-1)?.position ?? from };
