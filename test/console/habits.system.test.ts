@@ -250,9 +250,9 @@ it('the palette knows what was looked at last, and all that has a name; the firs
     await page.keyboard.press('Control+k');
   }
   await page.keyboard.press('Escape');
-  await console.go(fleet.fleetId);
-  await heading(page, 'Now').waitFor();
-  await page.evaluate('document.activeElement?.blur()');
+  // A screen that has no field to begin in.
+  await console.go(`${fleet.fleetId}/fleet`);
+  await heading(page, 'Fleet').waitFor();
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   expect(await page.evaluate('document.activeElement.id')).toBe('content');
