@@ -30,7 +30,8 @@ export const deadLetterColumns = [
 /** Whom a broadcast is for. */
 export function targetText({ to }: Pick<BroadcastDocument, 'to'>): string {
   if (to.devices !== undefined) return `${to.devices.toLocaleString('en')} listed`;
-  const { tag, id_prefix, name_prefix, enabled, state, seen_after, seen_before, waiting_before } = to;
+  const { tag, id_prefix, name_prefix, enabled, state, seen_after, seen_before } = to;
+  const { silent_after, refused, waiting_before } = to;
   const conditions = [
     tag && `tag ${tag.join(', ')}`,
     id_prefix && `id ${id_prefix}…`,
@@ -39,6 +40,8 @@ export function targetText({ to }: Pick<BroadcastDocument, 'to'>): string {
     state,
     seen_after && `seen after ${seen_after}`,
     seen_before && `seen before ${seen_before}`,
+    silent_after && `silent since ${silent_after}`,
+    refused && `refused: ${refused.replaceAll('_', ' ')}`,
     waiting_before && `mail waits since before ${waiting_before}`,
   ];
   return conditions.filter(Boolean).join('; ') || 'all devices';
