@@ -123,7 +123,7 @@ function Session() {
     const fleet = ids.find((id) => id === lastFleet()) ?? ids[0];
     const target = wanted ?? (fleet && href([fleet]));
     if (target !== undefined) go(target, { replace: true });
-  }, [fleetId, isListed, ids === undefined]);
+  }, [fleetId, isListed, ids === undefined, ids?.[0]]);
   if (fleetId === undefined) {
     return (
       <main class="welcome">

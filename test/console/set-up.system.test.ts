@@ -381,6 +381,7 @@ it('the whole state of an action is cleared at once', async () => {
   const action = `/fleets/${fleetId}/actions/count`;
   const source = 'export default async () => {};';
   const on = [{ kind: 'message', schema: 'note' }];
+  await server.admin('PUT', `/fleets/${fleetId}/schemas/message/note`, {});
   const deployed = await server.admin('PUT', action, { language: 'javascript', source, on });
   expect(deployed).toMatchObject({ status: 201 });
   for (const key of ['a', 'b']) await server.admin('PUT', `${action}/state/value?key=${key}`, { value: 1 });

@@ -88,7 +88,7 @@ it('an id is found in small letters: on the first page, among the devices, and i
   expect(page.url()).toContain('q=id%3ALAMPOFF');
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Go to or do' }).fill(small);
-  await page.getByRole('option', { name: pump.deviceId }).waitFor();
+  await page.getByRole('option', { name: pump.deviceId }).first().waitFor();
   await page.keyboard.press('Enter');
   await isOpen(pump.deviceId);
   expect(console.faults).toEqual([]);
