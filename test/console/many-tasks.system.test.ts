@@ -122,6 +122,8 @@ it('dead letters come newest first and by kind, and a kind is dropped with its n
   await checkScreen(console, 'kinds of dead letters');
   await kinds.getByRole('link', { name: /^3\s*water/ }).click();
   await button(page, 'Drop all 3').click();
+  // What destroys begins at Cancel.
+  await page.waitForFunction("document.activeElement?.closest('dialog') !== null");
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await button(page, 'Drop all 3').click();
