@@ -131,7 +131,7 @@ for page in README.md $(grep -rl '^```sh$' docs clients | sort); do
     README.md) try_page "$page" '201 Created' '"seconds":30' acked stop ;;
     */quickstart.md) try_page "$page" '201 Created' acked schema_mismatch '"litres":12.5' ;;
     */writing.md) try_page "$page" 'It would send' '"ok":true' '1 of 1 tests passed' 'back to version 1' ;;
-    */console.md) try_page "$page" 'Enter this code' '^opened .*#fleet=GARDEN01&device=PUMP07HALL$' '^https\?://.*#code=' ;;
+    */console.md) try_page "$page" 'enter this code' '^opened .*#fleet=GARDEN01&device=PUMP07HALL$' '^https\?://.*#code=' ;;
     */typescript.md | clients/python/*) try_page "$page" "^$pin$" ;;
     *) try_page "$page" ;;
   esac

@@ -41,9 +41,11 @@ export class ForwarderDeclarations {
     let generated: string | undefined;
     const { isNew } = await forwarders.put(fleetId, name, (known) => {
       const { settings, secrets, start } = draft(known);
+      const kind = kindOf(settings.destination);
+      // First: whether its secrets may stay is told by its origin, which only a valid one has.
+      kind.check(settings.destination);
       const merged = mergedSecrets(settings.destination, secrets, known);
-      const { isSigned } = kindOf(settings.destination);
-      generated = isSigned && merged.signing.length === 0 ? generateSigningSecret() : undefined;
+      generated = kind.isSigned && merged.signing.length === 0 ? generateSigningSecret() : undefined;
       const forwarder: Forwarder = {
         id: known?.id ?? formatUuid(generateUuid()),
         fleetId,

@@ -373,6 +373,10 @@ it('secrets are told once or never, stay with their destination, and can be rota
     status: 400,
     body: { error: 'invalid_forwarder' },
   });
+  expect(await ask('PUT', '/hook', { type: 'webhook', url: 'nothing' })).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_forwarder' },
+  });
   const same = (await ask('PUT', '/hook', { type: 'webhook', timeout_seconds: 2 })).body;
   expect(same).toMatchObject({ headers: ['authorization'], timeout_seconds: 2, secret: null });
 
