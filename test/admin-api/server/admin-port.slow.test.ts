@@ -30,6 +30,7 @@ beforeAll(async () => {
     adminConnectionsMax,
     adminHosts: 'fleetpost.example.com, Ops.Example.com',
     adminUnreadBytesMax: 33_554_432,
+    deviceBytesPerSecondMax: 0,
     mailboxMailsMax: 2_000,
   });
   fleet = await createFleet(server);
@@ -251,14 +252,15 @@ describe('with a token', () => {
   });
 
   it('of answers that nobody reads the oldest are cut off, and whoever reads gets his whole', async () => {
-    const mails = 150;
+    const records = 120;
     const payload = JSON.stringify({ text: 'x'.repeat(60_000) });
-    for (let sent = 0; sent < mails; sent += 1)
-      expect((await device.sendMail('note', payload)).status).toBe(201);
-    const answerBytes = mails * payload.length;
-    const list = requestText('GET', `/admin/v1${device.adminPath}/mail?limit=1000`, bearer);
+    for (let sent = 0; sent < records; sent += 1)
+      expect((await device.request('POST', '/v1/datapoint/reading', payload)).status).toBe(201);
+    const answerBytes = records * payload.length;
+    const latest = `/fleets/${fleet.fleetId}/records:latest?limit=${records}&device=${device.deviceId}`;
+    const list = requestText('GET', `/admin/v1${latest}`, bearer);
     const { hostname, port } = new URL(server.report.admin_url);
-    // Over half a gigabyte together.
+    // Nearly half a gigabyte together.
     const readers = Array.from({ length: 60 }, () => {
       const reader = { socket: connect(Number(port), hostname), bytes: 0, isClosed: false, isRefused: false };
       reader.socket.on('error', () => {});
@@ -269,12 +271,11 @@ describe('with a token', () => {
       return reader;
     });
     const read = async (): Promise<number> => {
-      const path = `${device.adminPath}/mail?limit=1000`;
-      return (await server.admin<{ items: unknown[] }>('GET', path)).body.items.length;
+      return (await server.admin<{ items: unknown[] }>('GET', latest)).body.items.length;
     };
     // While they are all made at once, one that is being read may be the oldest.
-    await expect.poll(() => read().catch(() => 0), { timeout: 30_000 }).toBe(mails);
-    for (let time = 0; time < 10; time += 1) expect(await read()).toBe(mails);
+    await expect.poll(() => read().catch(() => 0), { timeout: 30_000 }).toBe(records);
+    for (let time = 0; time < 10; time += 1) expect(await read()).toBe(records);
     for (const reader of readers) {
       reader.socket.on('data', (chunk: Buffer) => {
         // Who waited too long for his turn is told so, and keeps his connection.
