@@ -123,7 +123,9 @@ it('dead letters come newest first and by kind, and a kind is dropped with its n
   await kinds.getByRole('link', { name: /^3\s*water/ }).click();
   await button(page, 'Drop all 3').click();
   // What destroys begins at Cancel.
-  await page.waitForFunction("document.activeElement?.closest('dialog') !== null");
+  await expect
+    .poll(() => page.evaluate("document.activeElement.closest('dialog') !== null"), { timeout: 30_000 })
+    .toBe(true);
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await button(page, 'Drop all 3').click();

@@ -87,7 +87,9 @@ it('a browser that is closed and opened again is logged in', async () => {
   const page = await first.newPage();
   await page.goto(`${consoleUrl(fleet.fleetId)}#code=${await codeOf()}`);
   await heading(page, 'Now').waitFor();
-  await page.waitForFunction(`localStorage.getItem('fleetpost.fleet') === '${fleet.fleetId}'`);
+  await expect
+    .poll(() => page.evaluate("localStorage.getItem('fleetpost.fleet')"), { timeout: 30_000 })
+    .toBe(fleet.fleetId);
   await first.close();
   const again = await chromium.launchPersistentContext(folder, launchOptions);
   const reopened = await again.newPage();

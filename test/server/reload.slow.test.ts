@@ -67,6 +67,8 @@ function otherValue(key: ConfigKey): string | number | boolean {
       return 'debug';
     case 'hostSuffix':
       return 'device.example.com';
+    case 'publicUrl':
+      return 'https://device.example.com';
     case 'tlsCertFile':
       return `${certificate.tlsCertFile}.copy`;
     case 'tlsKeyFile':

@@ -216,16 +216,23 @@ export class Acceptance implements BodyTaker {
     else this.#replyWithMailbox(reply, cached);
   }
 
-  /** Tells the size of the mailbox (D28). What was done is done: an answer is not lost with a read that fails. */
+  /**
+   * Tells the size of the mailbox (D28). Where that cannot be read, what was written is written, and answered without it:
+   * its device would send it again.
+   */
   #replyWithMailbox(reply: Reply, cached: CachedDevice): void {
     const exchange = this.#exchange;
-    const size = cached.mailboxSize();
-    if (typeof size === 'number') exchange.reply(withMailbox(reply, size));
-    else
-      size.then(
-        (later) => exchange.reply(withMailbox(reply, later)),
-        () => exchange.reply(reply),
-      );
+    const fail = (error: unknown): void => {
+      if (this.#route.endpoint.writes) exchange.reply(reply);
+      else this.#refuse(error);
+    };
+    try {
+      const size = cached.mailboxSize();
+      if (typeof size === 'number') exchange.reply(withMailbox(reply, size));
+      else size.then((later) => exchange.reply(withMailbox(reply, later)), fail);
+    } catch (error) {
+      fail(error);
+    }
   }
 
   /**
