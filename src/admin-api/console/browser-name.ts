@@ -21,7 +21,7 @@ const systems = [
   ['Mac OS X', 'macOS'],
   ['Linux', 'Linux'],
 ] as const;
-/** Of one that says something else. */
+/** Maximum length of a name that is none of these. */
 const lengthMax = 60;
 
 /** Names a browser as a person would: `Firefox 133, Linux`. Undefined if it says nothing. */

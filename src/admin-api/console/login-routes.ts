@@ -98,7 +98,7 @@ export function consoleCodeHandlers(parts: CodeParts): Handlers<typeof consoleCo
 export function authenticateByCode(app: AdminApp, { consoleCodes }: Pick<CodeParts, 'consoleCodes'>): void {
   const refusals = new RateLimiter(refusalBurstSeconds);
   app.addHook('preHandler', async (request) => {
-    // Of a page: it may have no other origin, since the answer replaces the cookie of this one's session.
+    // A page may have no other origin, since the answer replaces the cookie of this one's session.
     if (request.headers.origin !== undefined && !isOfOwnPage(request)) throw new ApiError('host_refused');
     const { code } = request.body as { code: string };
     const principal = consoleCodes.take(code);

@@ -8,7 +8,7 @@ import type { NotReady } from '../../core/telemetry/readiness.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
-import type { AttentionSource } from '../request/attention-source.ts';
+import { type AttentionSource, countedText } from '../request/attention-source.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import { countDeadLetters } from './dead-letter-count.ts';
@@ -28,9 +28,10 @@ interface Parts {
 }
 
 const dayMs = 86_400_000;
+
 function ofLetters({ letters: count, is_all: isAll }: LetterCountDocument): AttentionItem[] {
   if (count === 0) return [];
-  const number = `${count.toLocaleString('en')}${isAll ? '' : ' or more'}`;
+  const number = countedText(count, isAll);
   const sentence = `${number} ${count === 1 ? 'mail' : 'mails'} died in the last 24 hours.`;
   return [attentionItem('dead_letters', sentence, { count, is_all: isAll })];
 }

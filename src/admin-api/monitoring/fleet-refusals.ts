@@ -5,13 +5,14 @@ import { type DeviceRefusalReason, reasonOf, recentMs } from '../../domain/devic
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { Refusal, RefusalLog } from '../../domain/devices/refusals.ts';
 import type { Shards } from '../../domain/shard.ts';
+import { countedText } from '../request/attention-source.ts';
 import { deviceText } from './stuck.ts';
 
 /** Devices of a fleet that are told of, those refused last; beyond, it says that there are more. */
 const devicesMax = 1_000;
 /** Devices looked up in one turn of this thread. */
 const devicesPerTurn = 250;
-/** What was found is cached for this long, or for so many times as long as finding it took; of as many fleets. */
+/** A finding is cached for this long, or for so many times as long as it took; of as many fleets. */
 const freshMs = 2_000;
 const freshPerCost = 10;
 const fleetsMax = 2_000;
@@ -69,7 +70,7 @@ export class FleetRefusals {
         attentionItem('devices_refused', sentence, { device_id: deviceIdOf(first.status.device), count }),
       ];
     }
-    const number = `${count.toLocaleString('en')}${isAll ? '' : ' or more'}`;
+    const number = countedText(count, isAll);
     const sentence = `${number} devices are refused: ${reasonsOf(refused.map(({ why }) => why))}.`;
     return [attentionItem('devices_refused', sentence, { count, is_all: isAll })];
   }

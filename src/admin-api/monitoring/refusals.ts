@@ -53,7 +53,7 @@ const partOf = { datapoint: '/datapoint/', message: '/msg/' };
 
 type FleetQuery = { reason?: DeviceRefusalReason; kind?: 'datapoint' | 'message'; name?: string };
 
-/** What devices are refused, the last one first, of a reason, a kind and a schema if those are asked for. */
+/** Lists what devices are refused, the last one first, of a reason, a kind and a schema if those are asked for. */
 function itemsOf({ devices }: RefusedNow, { reason, kind, name }: FleetQuery): FleetRefusalDocument[] {
   const items = devices.flatMap(({ status, refusals }) =>
     refusals

@@ -6,6 +6,7 @@ import type { DeviceStatus } from '../../domain/devices/device.ts';
 import { durationText } from '../../domain/duration-text.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
+import { countedText } from '../request/attention-source.ts';
 import { activeSinceMs, withSilence } from '../request/device-state.ts';
 import { timeTextOf } from '../request/times.ts';
 import { listDevices } from '../routes/device-list.ts';
@@ -99,9 +100,9 @@ export class SilentDevices {
   }
 }
 
-/** Of the last hour if some fell silent then, with those of the day beside them. */
+/** Tells of the last hour if some fell silent then, with those of the day beside them. */
 function sentenceOf({ count, isAll }: Silence, ofDay: Silence, passedMs: number): string {
-  const number = `${count.toLocaleString('en')}${isAll ? '' : ' or more'}`;
+  const number = countedText(count, isAll);
   const devices = count === 1 ? 'device' : 'devices';
   const others =
     ofDay.count > count ? `; ${ofDay.isAll ? '' : 'at least '}${ofDay.count} in the last 24 hours` : '';

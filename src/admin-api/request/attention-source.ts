@@ -51,3 +51,8 @@ export function deadClause(count: number): string {
 function counted(count: number, one: string, more: string): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : more}`;
 }
+
+/** A number as sentences have it: `1,204`, or `1,000 or more` where not all were counted. */
+export function countedText(count: number, isAll: boolean): string {
+  return `${count.toLocaleString('en')}${isAll ? '' : ' or more'}`;
+}

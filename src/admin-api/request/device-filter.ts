@@ -5,7 +5,7 @@ import type { DeviceFilter } from '../../domain/devices/device-query.ts';
 import { activeSinceMs, type StateConfig, withSilence, withState } from './device-state.ts';
 import { parseTime } from './times.ts';
 
-/** What the conditions of a filter are read from. */
+/** Holds what the conditions of a filter are read from. */
 export interface FilterParts {
   config: StateConfig;
   /** The devices that this node refuses now; their ids are sorted. */

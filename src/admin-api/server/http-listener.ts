@@ -11,6 +11,7 @@ import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { arrivals } from '../../core/async.ts';
 import { type TlsFiles, tlsCiphers } from '../../core/config/tls.ts';
+import { groupBy } from '../../core/groups.ts';
 import type { AdminApiConfig } from '../config.ts';
 
 /** Longer than the idle timeout of proxies, so that they close the connection and not the server. */
@@ -130,10 +131,9 @@ export class HttpListener {
     const waiting = [...this.#sockets].filter(
       (socket) => socket !== arriving && !answering.has(peerOf(socket)),
     );
-    const counts = new Map<string | undefined, number>();
-    for (const { remoteAddress } of waiting) counts.set(remoteAddress, (counts.get(remoteAddress) ?? 0) + 1);
-    const most = Math.max(...counts.values());
-    const oldest = waiting.find(({ remoteAddress }) => counts.get(remoteAddress) === most) ?? arriving;
+    const byAddress = [...groupBy(waiting, ({ remoteAddress }) => remoteAddress).values()];
+    const [most] = byAddress.sort((one, other) => other.length - one.length);
+    const oldest = most?.[0] ?? arriving;
     this.#sockets.delete(oldest);
     oldest.destroy();
   }

@@ -11,7 +11,7 @@ const words: Readonly<Record<FleetRefusalDocument['reason'], string>> = {
   other: 'refused',
 };
 
-/** What devices are refused, the last one first: equal refusals of a device in one row. */
+/** Lists what devices are refused, the last one first: equal refusals of a device in one row. */
 export function RefusedRows({ fleetId, items }: { fleetId: string; items: readonly FleetRefusalDocument[] }) {
   return (
     <ul class="list">

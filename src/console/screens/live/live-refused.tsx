@@ -9,7 +9,7 @@ const everySeconds = 6;
 /** Refusals that are read at a time; equal ones of a device are one. */
 const readMax = 500;
 
-/** What devices are refused now: no record comes of it, so it is read again and again. */
+/** Shows what devices are refused now: no record comes of it, so it is read again and again. */
 export function LiveRefused({ fleetId, filter }: { fleetId: string; filter: LiveFilter }) {
   const { schema, device, text } = filter;
   const path = pathTo('/fleets/{fleet_id}/refusals', { fleet_id: fleetId });
