@@ -12,7 +12,7 @@ const spans = [
 
 /** When what is made ends: one of a few spans. */
 export function ExpiryField() {
-  return <SelectField label="Expires" name="expires" options={spans} value="90" />;
+  return <SelectField label="Expires" name="expires" options={spans} defaultValue="90" />;
 }
 
 /** The time that `ExpiryField` stands for, at the server; null: never. */

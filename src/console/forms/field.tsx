@@ -58,12 +58,14 @@ export interface SelectFieldProps {
   label: string;
   name?: string;
   options: readonly (readonly [string, string])[];
+  /** What a form that is sent begins with. A `value` would be set again whenever the form is drawn. */
+  defaultValue?: string;
   value?: string;
   onChange?: (value: string) => void;
 }
 
 /** A line of a form with one of a few. */
-export function SelectField({ label, name, options, value, onChange }: SelectFieldProps) {
+export function SelectField({ label, name, options, defaultValue, value, onChange }: SelectFieldProps) {
   const id = useId();
   return (
     <div class="field">
@@ -76,7 +78,7 @@ export function SelectField({ label, name, options, value, onChange }: SelectFie
         onChange={({ currentTarget }) => onChange?.(currentTarget.value)}
       >
         {options.map(([one, text]) => (
-          <option key={one} value={one}>
+          <option key={one} value={one} selected={one === defaultValue}>
             {text}
           </option>
         ))}

@@ -93,7 +93,7 @@ export function NewToken({ fleetId, onClose, onMade }: NewTokenProps) {
       <SelectField
         label="In"
         name="fleet"
-        value={fleetId}
+        defaultValue={fleetId}
         options={[
           [fleetId, `this fleet, ${fleetId}`],
           ['', 'all fleets'],

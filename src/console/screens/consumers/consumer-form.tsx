@@ -76,7 +76,7 @@ export function ConsumerForm({ fleetId, known, onDone, onClose }: ConsumerFormPr
         />
       )}
       <RecordFilter draft={filter} onChange={setFilter} />
-      {isNew && <SelectField label="Begins" name="start" value="earliest" options={starts} />}
+      {isNew && <SelectField label="Begins" name="start" defaultValue="earliest" options={starts} />}
       <Field
         label="Lease of a batch, in seconds"
         maxLength={4}

@@ -26,7 +26,12 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
   const consumersPath = pathTo('/fleets/{fleet_id}/consumers', { fleet_id: fleetId });
   const consumers = useDocument(consumersPath, everySeconds);
   const [making, setMaking] = useState<'forwarder' | 'consumer' | undefined>();
-  useKeys({ r: forwarders.refresh });
+  useKeys({
+    r: () => {
+      forwarders.refresh();
+      consumers.refresh();
+    },
+  });
   return (
     <Screen
       title="Consumers and forwarders"

@@ -34,7 +34,7 @@ export function RotateSigningSecret({ name, path, onClose }: RotateSigningSecret
         A new secret that the batches of <strong>{name}</strong> are signed with. Whoever receives them checks
         with both until the old one ends.
       </p>
-      <SelectField label="The old one" name="grace" value="86400" options={graces} />
+      <SelectField label="The old one" name="grace" defaultValue="86400" options={graces} />
     </MakeDrawer>
   );
 }

@@ -48,7 +48,7 @@ export function Rotate({ fleetId, deviceId, onClose }: RotateProps) {
       <p>
         A new secret for <code>{deviceId}</code>.
       </p>
-      <SelectField label="The old one" name="grace" value="86400" options={graces} />
+      <SelectField label="The old one" name="grace" defaultValue="86400" options={graces} />
     </MakeDrawer>
   );
 }
