@@ -25,6 +25,7 @@ import { ack, cycle } from './workloads/mail.ts';
 import { mixedFleet } from './workloads/mixed-fleet.ts';
 import { nodes } from './workloads/nodes.ts';
 import { peers } from './workloads/peers.ts';
+import { resumption } from './workloads/resumption.ts';
 import { runawayActions } from './workloads/runaway-actions.ts';
 import { shards } from './workloads/shards.ts';
 
@@ -47,6 +48,7 @@ export const benchmarks: readonly Benchmark[] = [
   consoleTasks,
   consoleLive,
   handshakes,
+  resumption,
   mixedFleet,
   fleetSize,
   disk,

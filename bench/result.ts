@@ -23,6 +23,8 @@ export interface Figures {
   tabCpuMilliseconds?: number;
   residentMegabytes?: number;
   heapMegabytes?: number;
+  /** Share of the connections that offered a TLS session. */
+  resumedPercent?: number;
   /** Time from the start of the process to its first answer. */
   startMilliseconds?: number;
 }

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createHistogram } from 'node:perf_hooks';
-import { connect, createSecureContext } from 'node:tls';
+import { createSecureContext } from 'node:tls';
 import type { GeneratorReport } from './generator.ts';
 import type { HandshakeProcessOptions } from './handshakes.ts';
+import { visit } from './visit.ts';
 
 const options = JSON.parse(process.argv[2] ?? '') as HandshakeProcessOptions;
 const { url, certFile, version, resumed, requests, status, connections, seconds, warmUpSeconds } = options;
@@ -18,31 +19,27 @@ const errors = { status: 0, connection: 0, notResumed: 0, notFull: 0 };
 let begun = 0;
 let answered = 0;
 
-/** One connection, its request and its answer. Settles with the session it leaves behind for the next. */
-function visit(session: Buffer | undefined): Promise<Buffer | undefined> {
-  return new Promise((resolve) => {
-    const startMs = performance.now();
-    const request = requests[begun++ % requests.length] ?? '';
-    const socket = connect({ host, port: Number(port), secureContext, ...(session && { session }) }, () => {
-      if (session !== undefined && !socket.isSessionReused()) errors.notResumed += 1;
-      if (session === undefined && socket.isSessionReused()) errors.notFull += 1;
-      socket.write(request, 'latin1');
-    });
-    let latest = session;
-    socket.on('session', (bytes: Buffer) => {
-      latest = bytes;
-    });
-    socket.once('data', (bytes: Buffer) => {
-      latencyMicroseconds.record(Math.max(1, Math.round((performance.now() - startMs) * 1_000)));
-      answered += 1;
-      if (!bytes.toString('latin1').startsWith(`HTTP/1.1 ${status} `)) errors.status += 1;
-      socket.destroy();
-    });
-    socket.on('error', () => {
-      errors.connection += 1;
-    });
-    socket.on('close', () => resolve(latest));
+/** One visit, counted. Settles with the session that it leaves behind for the next. */
+async function count(offered: Buffer | undefined): Promise<Buffer | undefined> {
+  const startMs = performance.now();
+  const request = requests[begun++ % requests.length] ?? '';
+  const { answer, isResumed, session } = await visit({
+    host,
+    port: Number(port),
+    secureContext,
+    session: offered,
+    request,
   });
+  if (answer === undefined) {
+    errors.connection += 1;
+    return session;
+  }
+  latencyMicroseconds.record(Math.max(1, Math.round((performance.now() - startMs) * 1_000)));
+  answered += 1;
+  if (!answer.startsWith(`HTTP/1.1 ${status} `)) errors.status += 1;
+  if (offered !== undefined && !isResumed) errors.notResumed += 1;
+  if (offered === undefined && isResumed) errors.notFull += 1;
+  return session;
 }
 
 const startMs = performance.now();
@@ -52,7 +49,7 @@ let isSteady = false;
 async function visitAgainAndAgain(): Promise<void> {
   let session: Buffer | undefined;
   while (performance.now() < endMs && errors.connection === 0) {
-    const left = await visit(session);
+    const left = await count(session);
     if (resumed) session = left;
     if (isSteady || performance.now() < startMs + warmUpSeconds * 1_000) continue;
     isSteady = true;

@@ -24,6 +24,7 @@ export const quantities: Readonly<Record<keyof Figures, Quantity>> = {
   tabCpuMilliseconds: { label: 'CPU of the tab', unit: 'ms' },
   residentMegabytes: { label: 'Memory of the tab', unit: 'MB' },
   heapMegabytes: { label: 'JavaScript heap', unit: 'MB' },
+  resumedPercent: { label: 'Resumed', unit: '%' },
   startMilliseconds: { label: 'Start to first answer', unit: 'ms' },
 };
 

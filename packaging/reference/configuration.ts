@@ -47,7 +47,7 @@ function bounds(key: ConfigKey): string {
 
 function row(key: ConfigKey): string[] {
   // The number depends on this machine, or on its data folder.
-  const value = key === 'shards' ? 'number of cores' : code(JSON.stringify(configDefault(key)));
+  const value = key === 'shards' ? 'one for each 4 cores' : code(JSON.stringify(configDefault(key)));
   const names = `${code(key)} ${code(environmentName(key))}`;
   return [names, value, bounds(key), isReloadable(key) ? 'yes' : '', configDescription(key)];
 }
