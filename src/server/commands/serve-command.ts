@@ -7,6 +7,7 @@ import { demoCommands } from '../demo.ts';
 import type { RunningServer } from '../serve.ts';
 import type { ReadyMessage } from '../supervisor.ts';
 import { notifyReady } from '../systemd.ts';
+import { counted } from './counted.ts';
 
 interface ServeFlags {
   config?: string;
@@ -164,7 +165,3 @@ function greeting(server: RunningServer): string {
 }
 
 const heldText = 'Held: forwarders, actions, broadcasts and delayed mail wait for "fleetpost release".';
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { progressBar } from '../../cli/output.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { enteredByOthers } from '../entered-by-others.ts';
+import { counted } from './counted.ts';
 
 const mebibyte = 1024 ** 2;
 /** Room for one more record in a registry of any size. */
@@ -105,23 +106,20 @@ export function addVerifyCommand(program: Command): void {
       if (findings.count > 0) process.exitCode = 1;
       const { count, sentences } = findings;
       if (json) return console.log(JSON.stringify({ ...counts, findings: sentences, findings_total: count }));
-      const {
-        folder,
-        shards,
-        fleets,
-        schemas,
-        actions,
-        actionDeadLetters,
-        consumers,
-        forwarders,
-        devices,
-        mails,
-        logRecords,
-        idempotencyKeys,
-      } = counts;
-      console.log(
-        `${folder}: ${shards} shards, ${fleets} fleets, ${schemas} schemas, ${actions} actions, ${actionDeadLetters} dead letters of actions, ${consumers} consumers, ${forwarders} forwarders, ${devices} devices, ${mails} mails, ${logRecords} log records, ${idempotencyKeys} idempotency keys.`,
-      );
+      const found = [
+        counted(counts.shards, 'shard'),
+        counted(counts.fleets, 'fleet'),
+        counted(counts.schemas, 'schema'),
+        counted(counts.actions, 'action'),
+        `${counted(counts.actionDeadLetters, 'dead letter')} of actions`,
+        counted(counts.consumers, 'consumer'),
+        counted(counts.forwarders, 'forwarder'),
+        counted(counts.devices, 'device'),
+        counted(counts.mails, 'mail'),
+        counted(counts.logRecords, 'log record'),
+        counted(counts.idempotencyKeys, 'idempotency key'),
+      ];
+      console.log(`${counts.folder}: ${found.join(', ')}.`);
       for (const sentence of sentences) console.log(`- ${sentence}`);
       console.log(count === 0 ? 'OK, no problems found.' : `Problems found: ${count}.`);
     });
