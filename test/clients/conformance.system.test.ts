@@ -190,7 +190,7 @@ describe.each(Object.entries(clients))('the %s client', (_, command) => {
       // Each weather for a while.
       await pause(500);
     }
-    await until(async () => (await device.mails()).length === 0, 60_000);
+    await until(async () => (await device.mails()).length === 0);
     const receipts = (await recordsOf(device))
       .filter(({ kind }) => kind === 'receipt')
       .map(({ payload }) => payload as unknown as FoundReceipt);

@@ -42,12 +42,12 @@ it.each([
       child.stdout.on('data', (part) => {
         printed += part;
       });
-      await until(async () => (await device.mails()).length === 0, 30_000);
+      await until(async () => (await device.mails()).length === 0);
       expect(printed).toMatch(/^water .*seconds.*30/);
       const path = `/fleets/${device.fleetId}/records?device=${device.deviceId}&kind=datapoint`;
       const found = async (): Promise<boolean> =>
         JSON.stringify(await server.admin('GET', path)).includes('12.5');
-      await until(found, 30_000);
+      await until(found);
     } finally {
       child.kill('SIGKILL');
     }

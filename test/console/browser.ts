@@ -1,5 +1,11 @@
 import axe from 'axe-core';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
 import type { TestServer } from '../harness/server/server.ts';
 
 /** Debian's Chromium without a window and what goes with one: half its CPU. */
@@ -21,6 +27,13 @@ export const launchOptions = {
 
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch(launchOptions);
+}
+
+/** A browser like a new one, which waits as long as all that waits here. */
+export async function newContext(browser: Browser, options?: BrowserContextOptions): Promise<BrowserContext> {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(60_000);
+  return context;
 }
 
 export interface ConsoleOptions {
@@ -66,7 +79,7 @@ export class ConsolePage implements AsyncDisposable {
       body: '{}',
     });
     const { code } = (await answer.json()) as { code: string };
-    const context = await browser.newContext({ viewport: { width: 1_440, height: 900 } });
+    const context = await newContext(browser, { viewport: { width: 1_440, height: 900 } });
     // Tests read the commands of a screen; they begin folded.
     await context.addInitScript("localStorage.setItem('fleetpost.foot', 'open')");
     const console = new ConsolePage(context, await context.newPage(), origin);

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/devices/device.ts';
 import { TestServer } from '../harness/server/server.ts';
-import { ConsolePage, launchBrowser } from './browser.ts';
+import { ConsolePage, launchBrowser, newContext } from './browser.ts';
 
 let server: TestServer;
 let browser: Browser;
@@ -39,7 +39,7 @@ it('a tab is named by its screen and its fleet, and by how much needs attention'
   await device.sendMail('lock_check');
   // Where it is listed it is read more often.
   await console.go(fleet.fleetId);
-  await expect.poll(title, { timeout: 30_000 }).toBe('(1) Now · Garden · Fleetpost');
+  await expect.poll(title).toBe('(1) Now · Garden · Fleetpost');
   const places = [
     [`devices/${device.deviceId}`, device.deviceId],
     ['', 'Now'],
@@ -185,7 +185,7 @@ it('a schema that is opened is not refused for a sample that nobody wrote', asyn
 
 it('on a telephone who is logged in, and the way out, are in the menu, and nothing to press is small', async () => {
   const { body } = await server.admin<{ code: string }>('POST', '/console-codes', {});
-  await using context = await browser.newContext({
+  await using context = await newContext(browser, {
     viewport: { width: 390, height: 800 },
     hasTouch: true,
     isMobile: true,

@@ -7,7 +7,6 @@ import { TestServer } from '../harness/server/server.ts';
 import { ConsolePage, launchBrowser } from './browser.ts';
 
 const wrong = { 'X-Device-Secret': `FOS-${'0'.repeat(32)}` };
-const patience = { timeout: 60_000 };
 
 let server: TestServer;
 let browser: Browser;
@@ -49,7 +48,7 @@ it('devices that fell silent are first on Now, and the list of them is a click a
   const { page } = console;
   const items = page.getByRole('region', { name: 'Needs attention' }).getByRole('listitem');
   const first = items.first().getByRole('link', { name: /^12 devices fell silent in the last .*since/ });
-  await first.waitFor(patience);
+  await first.waitFor();
   expect(await first.locator('.state.is-bad').count()).toBe(1);
   await first.click();
   await page.waitForURL(/q=silent%3A1h/);

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createFleet, type TestFleet } from '../harness/devices/device.ts';
 import { TestServer, temporaryFolder } from '../harness/server/server.ts';
 import { as } from '../harness/server/token.ts';
-import { ConsolePage, launchBrowser, launchOptions } from './browser.ts';
+import { ConsolePage, launchBrowser, launchOptions, newContext } from './browser.ts';
 
 let server: TestServer;
 let browser: Browser;
@@ -87,9 +87,7 @@ it('a browser that is closed and opened again is logged in', async () => {
   const page = await first.newPage();
   await page.goto(`${consoleUrl(fleet.fleetId)}#code=${await codeOf()}`);
   await heading(page, 'Now').waitFor();
-  await expect
-    .poll(() => page.evaluate("localStorage.getItem('fleetpost.fleet')"), { timeout: 30_000 })
-    .toBe(fleet.fleetId);
+  await expect.poll(() => page.evaluate("localStorage.getItem('fleetpost.fleet')")).toBe(fleet.fleetId);
   await first.close();
   const again = await chromium.launchPersistentContext(folder, launchOptions);
   const reopened = await again.newPage();
@@ -102,7 +100,7 @@ it('a browser that is closed and opened again is logged in', async () => {
 });
 
 it('a link that is pasted into the open page logs in, and its code is in no address', async () => {
-  await using context = await browser.newContext();
+  await using context = await newContext(browser);
   const page = await context.newPage();
   await page.goto(consoleUrl());
   await field(page).waitFor();
@@ -124,7 +122,7 @@ it('a link that is pasted into the open page logs in, and its code is in no addr
 
 it('a colleague pastes a token, or is invited by a link, without any command', async () => {
   const { token } = await makeToken(['read']);
-  await using one = await browser.newContext();
+  await using one = await newContext(browser);
   const page = await one.newPage();
   await page.goto(consoleUrl(`${fleet.fleetId}/devices`));
   await enter(page, 'FPT-WRONG');
@@ -142,7 +140,7 @@ it('a colleague pastes a token, or is invited by a link, without any command', a
   await admin.page.getByRole('button', { name: 'Make the token' }).click();
   const link = await admin.page.locator('pre', { hasText: '#token=' }).innerText();
   expect(await admin.violations()).toEqual([]);
-  await using other = await browser.newContext();
+  await using other = await newContext(browser);
   const invited = await other.newPage();
   await invited.goto(link);
   await invited.locator('.who', { hasText: 'Ben' }).waitFor();
@@ -153,7 +151,7 @@ it('a colleague pastes a token, or is invited by a link, without any command', a
 it('after the login one is where one wanted to go, also when the link of the login says nothing of it', async () => {
   const wanted = consoleUrl(`${fleet.fleetId}/devices?q=tag%3Ahall`);
   for (const way of ['code', 'link'] as const) {
-    await using context = await browser.newContext();
+    await using context = await newContext(browser);
     const page = await context.newPage();
     await page.goto(wanted);
     await field(page).waitFor();

@@ -80,7 +80,7 @@ it('a console without a fleet offers to make one, and one is deleted by its name
   await question.getByLabel('Its name').fill('Meadow');
   await checkScreen(console, 'deletion of a fleet');
   await yes.click();
-  await until(async () => (await server.admin('GET', '/fleets/MEADOW01')).status === 404, 30_000);
+  await until(async () => (await server.admin('GET', '/fleets/MEADOW01')).status === 404);
   expect(console.faults).toEqual([]);
 });
 
@@ -89,8 +89,7 @@ it('the first steps of an empty fleet work as they are printed, one after anothe
   await using console = await ConsolePage.open(browser, server, { place: fleetId });
   const { page } = console;
   await makeDevice(page, 'Make the first device');
-  const done = (step: string): Promise<void> =>
-    page.getByText(`${step} (done)`, { exact: true }).waitFor({ timeout: 20_000 });
+  const done = (step: string): Promise<void> => page.getByText(`${step} (done)`, { exact: true }).waitFor();
   await page.getByText('It says that it is alive').waitFor();
   await page.getByText('this fleet has no schema temperature').waitFor();
   await checkScreen(console, 'first steps of a device');
@@ -107,9 +106,7 @@ it('the first steps of an empty fleet work as they are printed, one after anothe
   await page.getByRole('button', { name: /^Send Ctrl/ }).click();
   await page.getByText('Not fetched yet').waitFor();
   await page.keyboard.press('Escape');
-  await expect
-    .poll(async () => (await commandsOf(page, 'It gets a mail')).length, { timeout: 20_000 })
-    .toBe(2);
+  await expect.poll(async () => (await commandsOf(page, 'It gets a mail')).length).toBe(2);
   const [fetched = '', acknowledge = ''] = await commandsOf(page, 'It gets a mail');
   expect(await paste(fetched)).toMatch(/x-mail-name: water/i);
   expect(await paste(acknowledge)).toContain('200');

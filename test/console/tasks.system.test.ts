@@ -6,7 +6,7 @@ import { freePort } from '../../src/device/simulator/run/free-port.ts';
 import { createFleet } from '../harness/devices/device.ts';
 import { temporaryFolder } from '../harness/machine/temporary-folder.ts';
 import { TestServer } from '../harness/server/server.ts';
-import { ConsolePage, launchBrowser } from './browser.ts';
+import { ConsolePage, launchBrowser, newContext } from './browser.ts';
 import { type ConsoleFleet, createConsoleFleet } from './console-fleet.ts';
 
 const data = temporaryFolder();
@@ -298,7 +298,7 @@ it('a code that is entered opens the screen of the address, and logging out ends
     name: 'reader',
     scopes: ['read'],
   });
-  const context = await browser.newContext();
+  const context = await newContext(browser);
   const page = await context.newPage();
   const logIn = async (): Promise<string> => {
     const answer = await fetch(`${api}/console-codes`, {

@@ -20,7 +20,7 @@ beforeAll(async () => {
   [server, browser] = await Promise.all([TestServer.start(config), launchBrowser()]);
   made = await createConsoleFleet(server);
   await createConsoleActions(server, made.fleet, made);
-}, 120_000);
+});
 afterAll(async () => {
   await browser.close();
   await server[Symbol.asyncDispose]();
@@ -211,7 +211,7 @@ export default fan;
   await hall.request('POST', '/v1/datapoint/temperature', { celsius: 35 });
   await until(async () => (await hall.mails()).length === before + 2);
   expect(console.faults).toEqual([]);
-}, 120_000);
+});
 
 it('a fault goes as soon as its line changes, is doubtful when another does, and is told of no text but the one there is', async () => {
   await using console = await open('actions/asleep');
@@ -239,7 +239,7 @@ it('a fault goes as soon as its line changes, is doubtful when another does, and
   await seen(page, '2 type errors');
   await until(async () => (await marked.count()) === 2);
   expect(console.faults).toEqual([]);
-}, 120_000);
+});
 
 it('a run leads to its record, its mails and its log, by an address of its own; the command that shows it is whole', async () => {
   const { fleet, pump } = made;
@@ -270,7 +270,7 @@ it('a run leads to its record, its mails and its log, by an address of its own; 
   await console.go(`${fleet.fleetId}/actions/too-warm?tab=runs&run=999999`);
   await seen(page, 'This action has no such run');
   expect(console.faults).toEqual([]);
-}, 120_000);
+});
 
 it('a schema is put, tried with a good and a bad sample, and replaced after a look at what changes', async () => {
   await using console = await open('schemas');
@@ -307,7 +307,7 @@ it('a schema is put, tried with a good and a bad sample, and replaced after a lo
   await seen(page, 'It is stored');
   expect((await device.request('POST', '/v1/datapoint/humidity', { percent: 141.5 })).status).toBe(201);
   expect(console.faults).toEqual([]);
-}, 120_000);
+});
 
 it('what is written outlives the screen and a reload, and is asked for before it is discarded', async () => {
   await using console = await open('actions/asleep');

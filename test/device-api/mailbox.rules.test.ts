@@ -142,12 +142,12 @@ describe('D13, section 4: GET and HEAD /v1/mailbox/next', () => {
     const beforeMs = Date.now();
     for (let fetch = 0; fetch < 3; fetch += 1) await to.next();
     const afterMs = Date.now();
-    await expect.poll(async () => (await listMail(to))[0]?.fetch_count, { timeout: 10_000 }).toBe(3);
+    await expect.poll(async () => (await listMail(to))[0]?.fetch_count).toBe(3);
     const firstMs = Date.parse((await listMail(to))[0]?.first_fetched_at ?? '');
     expect(firstMs).toBeGreaterThanOrEqual(beforeMs);
     expect(firstMs).toBeLessThanOrEqual(afterMs);
     await to.next();
-    await expect.poll(async () => (await listMail(to))[0]?.fetch_count, { timeout: 10_000 }).toBe(4);
+    await expect.poll(async () => (await listMail(to))[0]?.fetch_count).toBe(4);
     expect(Date.parse((await listMail(to))[0]?.first_fetched_at ?? '')).toBe(firstMs);
   });
 
@@ -159,7 +159,7 @@ describe('D13, section 4: GET and HEAD /v1/mailbox/next', () => {
     const beforeMs = Date.now();
     await to.heartbeat();
     await expect
-      .poll(async () => Date.parse((await seen()) ?? '1970-01-01'), { timeout: 10_000 })
+      .poll(async () => Date.parse((await seen()) ?? '1970-01-01'))
       .toBeGreaterThanOrEqual(beforeMs);
   });
 });
@@ -355,7 +355,7 @@ describe('D16: limits', () => {
     const { mailId: brief } = await to.sendMail('brief', '{}', '?ttl_seconds=1');
     const { mailId: last } = await to.sendMail();
     expect((await to.next()).headers.get('x-mailbox-size')).toBe('4');
-    await expect.poll(async () => sizeOf(await to.next()), { timeout: 10_000 }).toBe('3');
+    await expect.poll(async () => sizeOf(await to.next())).toBe('3');
     expectError(await to.settle('ack', brief), 404, 'mail_not_found');
     expect(await drain(to)).toEqual([...ids, last]);
   });
@@ -365,8 +365,8 @@ describe('D16: limits', () => {
     const { to, ids } = await deviceWith(2, brief);
     const { mailId: kept } = await to.sendMail('kept', '{}', '?ttl_seconds=100');
     await to.settle('requeue', ids[0] ?? '');
-    await expect.poll(async () => (await to.next()).headers.get('x-mail-id'), { timeout: 10_000 }).toBe(kept);
-    await expect.poll(async () => sizeOf(await to.next()), { timeout: 10_000 }).toBe('1');
+    await expect.poll(async () => (await to.next()).headers.get('x-mail-id')).toBe(kept);
+    await expect.poll(async () => sizeOf(await to.next())).toBe('1');
     expect((await to.heartbeat()).headers.get('x-messages-available')).toBe('true');
   });
 });

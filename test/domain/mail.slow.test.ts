@@ -87,4 +87,4 @@ it('delivery and expiry hold across kill -9, a stop, and other shard counts; the
   if (engine !== 'lmdb') return;
   const verified = await verifyFolder(folder, { start: () => {}, onRecord: () => {} });
   expect(verified.findings.sentences).toEqual([]);
-}, 120_000);
+});

@@ -314,4 +314,4 @@ it('D13 to D18: any sequence over several devices, connections and a restart agr
       model.records.map((record) => ({ ...record, kind: record.kind === 'msg' ? 'message' : record.kind })),
     );
   }
-}, 180_000);
+});

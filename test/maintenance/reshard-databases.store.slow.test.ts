@@ -457,5 +457,5 @@ describe('databases that are added to the store, or go', () => {
     await expectRepeats(store);
     await store.close();
     expect(kills).toBeGreaterThan(0);
-  }, 180_000);
+  });
 });

@@ -54,7 +54,7 @@ beforeAll(async () => {
   expect((await device.request('POST', '/v1/datapoint/reading', { a: 1 }, key)).status).toBe(201);
   expect((await device.request('POST', '/v1/datapoint/reading', { a: 2 })).status).toBe(201);
   expect(await server.stop()).toBe(0);
-}, 120_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function shardOfDevice({ fleetId, deviceId }: TestDevice): number {

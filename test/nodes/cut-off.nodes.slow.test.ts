@@ -22,4 +22,4 @@ it('a node that is cut off from its database ends in order all the same, within 
   path.cut();
   // 2 s for requests in flight, and 10 for the database.
   expect(await node.stop()).toBe(0);
-}, 60_000);
+});

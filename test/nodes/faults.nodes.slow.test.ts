@@ -12,7 +12,7 @@ import { readiness } from '../harness/server/readiness.ts';
 import { TestServer } from '../harness/server/server.ts';
 
 const clients = 8;
-const patience = { timeout: 20_000, interval: 50 };
+const patience = { timeout: 60_000, interval: 50 };
 
 /** One server, and two nodes on it. `npm run storm:postgres` does worse to more of them. */
 let postgres: Postgres;
@@ -85,7 +85,7 @@ it('a node whose database is away is alive but not ready, until the database is 
   expect(await node.admin('GET', '/fleets/FLEET001/devices')).toMatchObject({ status: 404 });
   await postgres.begin();
   await expect.poll(() => readiness(admin_url), { timeout: 45_000, interval: 50 }).toEqual([]);
-}, 120_000);
+});
 
 it.each([
   [
@@ -162,7 +162,7 @@ it('a request has one deadline: connection, credentials and write are not waited
   } finally {
     postgres.thaw();
   }
-}, 60_000);
+});
 
 it('actions and broadcasts go on when the database is back, and an outage is a warning', async () => {
   const fleet = await createFleet(nodes[0]);
@@ -188,4 +188,4 @@ it('actions and broadcasts go on when the database is back, and an outage is a w
     expect(stderr).toContain('"level":40');
     expect(stderr.split('\n').filter((line) => /"level":[56]0/.test(line))).toEqual([]);
   }
-}, 120_000);
+});

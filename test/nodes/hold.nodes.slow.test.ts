@@ -6,7 +6,7 @@ import { Receiver } from '../harness/features/receiver.ts';
 import { relay } from '../harness/server/nodes.ts';
 import { createStore, TestServer } from '../harness/server/server.ts';
 
-const patience = { timeout: 45_000, interval: 250 };
+const patience = { timeout: 60_000, interval: 250 };
 const config = { forwardHosts: 'localhost', forwardRetryMilliseconds: 20 };
 
 it('a node that starts with --paused holds all nodes of the store, and a release on any releases all', async () => {

@@ -74,7 +74,7 @@ it('killed in the midst of an action and a broadcast, the node with the jobs is 
     expect(await numbers(lock)).toEqual(numbersFrom0(sent[index] ?? 0));
   }
   expect(new Set((await mailboxSizes(crowd)).values())).toEqual(new Set([1]));
-}, 120_000);
+});
 
 it('a node that stops gives the jobs away at once, and what is paused waits for the next', async () => {
   const { first, second, urls } = await startNodes();
@@ -162,7 +162,7 @@ it('what is declared while no node has the jobs is so at once: the next one skip
   // The third was stored while it was enabled, and not run before it was disabled again.
   expect((await numbers(lock)).filter((n) => n !== 2)).toEqual([0, 4]);
   expect(second.stderr).toBe('');
-}, 120_000);
+});
 
 it('killed while it deletes a fleet, the node with the jobs is followed by the other, which deletes the rest', async () => {
   const { first, second, urls } = await startNodes(2);

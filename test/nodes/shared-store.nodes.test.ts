@@ -21,7 +21,7 @@ import { as, sessionBearer } from '../harness/server/token.ts';
 
 /** Time in which a node's change holds on the other: a second; the machine may stand still for some more. */
 const soon = { timeout: 15_000, interval: 200 };
-const patience = { timeout: 45_000, interval: 250 };
+const patience = { timeout: 60_000, interval: 250 };
 const startNodes = useNodes();
 
 let nodes: Nodes;

@@ -12,7 +12,7 @@ import { fleetpost, fleetpostJson } from '../harness/server/command.ts';
 import { engine, TestServer, temporaryFolder } from '../harness/server/server.ts';
 import { metric } from '../harness/server/vitals.ts';
 
-const patience = { timeout: 45_000, interval: 50 };
+const patience = { timeout: 60_000, interval: 50 };
 const config = {
   broadcastMailsPerSecondMax: 20,
   forwardHosts: 'localhost',

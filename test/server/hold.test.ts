@@ -5,7 +5,7 @@ import { createFleet } from '../harness/devices/device.ts';
 import { Receiver } from '../harness/features/receiver.ts';
 import { TestServer } from '../harness/server/server.ts';
 
-const patience = { timeout: 30_000, interval: 50 };
+const patience = { timeout: 60_000, interval: 50 };
 
 it('a server that is started with --paused serves devices, and forwards and delivers nothing until it is released', async () => {
   await using server = await TestServer.start({ forwardHosts: 'localhost' }, undefined, {

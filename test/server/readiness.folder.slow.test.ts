@@ -42,7 +42,7 @@ it('is alive but not ready while it moves to another shard count, and while it d
     isDown = true;
   });
   const stopping = watchReadiness(adminUrl, () => isDown);
-  await expect.poll(() => readiness(adminUrl), { timeout: 20_000 }).toEqual(['stopping']);
+  await expect.poll(() => readiness(adminUrl)).toEqual(['stopping']);
   // The agent of the server is gone by now; this is a client that has not heard of it yet.
   const agent = TestServer.agentFor(second.ca);
   const device = devices[0] as TestDevice;
@@ -58,7 +58,7 @@ it('is alive but not ready while it moves to another shard count, and while it d
   second.process.kill('SIGTERM');
   expect(await stop).toBe(0);
   expect((await stopping).filter((one) => one !== 'nothing' && one !== 'ready')).toEqual(['stopping']);
-}, 120_000);
+});
 
 it('an admin address that is taken ends a start before anything is moved', async () => {
   const holder = createServer().listen(0, '127.0.0.1');
@@ -70,7 +70,7 @@ it('an admin address that is taken ends a start before anything is moved', async
   holder.close();
   await using again = await TestServer.start({ shards: shards + 2 }, data);
   expect(again.report.shards).toBe(shards + 2);
-}, 120_000);
+});
 
 it('a queue that has been full for 10 s is a reason, until it is not', async () => {
   const queueMax = 4;
@@ -96,19 +96,19 @@ it('a queue that has been full for 10 s is a reason, until it is not', async () 
     while (!fs.existsSync('${gate}')) ${sleep};`,
   );
   // Requests that come before that are answered, and wait in no queue.
-  await expect.poll(() => existsSync(shut), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => existsSync(shut)).toBe(true);
   const agents = Array.from({ length: 3 * queueMax }, () => TestServer.agentFor(server.ca));
   const sent = [...devices.values()].flatMap((device) =>
     agents.map((agent) => device.request('POST', '/v1/datapoint/reading', { a: 1 }, {}, agent)),
   );
   const answers = Promise.allSettled(sent);
   const { admin_url } = server.report;
-  await expect.poll(() => readiness(admin_url), { timeout: 40_000 }).toEqual(['queue_full']);
+  await expect.poll(() => readiness(admin_url)).toEqual(['queue_full']);
   writeFileSync(gate, '');
-  await expect.poll(() => readiness(admin_url), { timeout: 20_000 }).toEqual([]);
+  await expect.poll(() => readiness(admin_url)).toEqual([]);
   // Those that are dealt to it may have given up before they were connected.
   const statuses = (await answers).map((one) => (one.status === 'fulfilled' ? one.value.status : 'none'));
   expect(statuses).toContain(201);
   expect(statuses).toContain(503);
   await Promise.all(agents.map((agent) => agent.destroy()));
-}, 120_000);
+});

@@ -33,7 +33,7 @@ async function heapOf(worker: number): Promise<string> {
   const code = `process.getBuiltinModule('v8').writeHeapSnapshot('${file}.part');
     process.getBuiltinModule('fs').renameSync('${file}.part', '${file}');`;
   await evaluate(server, worker, code);
-  await until(() => existsSync(file), 60_000);
+  await until(() => existsSync(file));
   const heap = readFileSync(file, 'latin1');
   rmSync(folder, { recursive: true });
   return heap;

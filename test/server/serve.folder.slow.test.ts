@@ -63,9 +63,7 @@ it('a first start makes no fleet and prints no secret: the output of a service i
   for (const pipe of [child.stdout, child.stderr]) {
     pipe.setEncoding('utf8').on('data', (text: string) => printed.push(text));
   }
-  await expect
-    .poll(() => printed.join(''), { timeout: 30_000 })
-    .toMatch(/Created .*, 0 fleets.*\n.*fleet create/);
+  await expect.poll(() => printed.join('')).toMatch(/Created .*, 0 fleets.*\n.*fleet create/);
   const { token } = JSON.parse(readFileSync(join(data, 'admin.json'), 'utf8')) as { token: string };
   const { stdout } = await fleetpost(['fleet', 'list', '--data', data, '--json']);
   expect(JSON.parse(stdout)).toEqual({ items: [], next: null });

@@ -55,7 +55,7 @@ class Supervised {
   }
 
   async ready(): Promise<void> {
-    await until(() => this.stdout.endsWith('\n') || this.process.exitCode !== null, 60_000);
+    await until(() => this.stdout.endsWith('\n') || this.process.exitCode !== null);
   }
 
   async end(signal: NodeJS.Signals): Promise<unknown[]> {
@@ -113,7 +113,7 @@ it('a server that is killed is started again where it was, and says once on stdo
     const before = server.child ?? 0;
     process.kill(before, 'SIGKILL');
     await until(() => server.child !== undefined && server.child !== before);
-    await until(() => isAnswered(device), 60_000);
+    await until(() => isAnswered(device));
     expect(server.stderr.split('; restarting')).toHaveLength(kill + 1);
     await until(() => server.stderr.split('"msg":"ready"').length === kill + 2);
     // Started paused, it is held until it is released, and then for good.

@@ -64,7 +64,7 @@ it('sampled requests become spans that an OTLP receiver is sent; others, and uns
   await device.request('POST', '/v1/heartbeat', undefined, { traceparent });
   const fleets = `${server.report.admin_url}/admin/v1/fleets/${device.fleetId}`;
   await fetch(fleets, { headers: { authorization: `Bearer ${server.token}`, traceparent } });
-  await expect.poll(() => received.length, { timeout: 20_000 }).toBe(4);
+  await expect.poll(() => received.length).toBe(4);
 
   expect(new Set(received.map((span) => span.traceId))).toEqual(new Set([traceId]));
   const spanOf = (name: string): Span => received.find((span) => span.name === name) as Span;
@@ -92,7 +92,7 @@ it('sampled requests become spans that an OTLP receiver is sent; others, and uns
   status = 503;
   await device.request('POST', '/v1/heartbeat', undefined, { traceparent });
   const metrics = async (): Promise<string> => (await fetch(`${server.report.admin_url}/metrics`)).text();
-  await expect.poll(metrics, { timeout: 20_000 }).toContain('fleetpost_spans_dropped_total 1');
+  await expect.poll(metrics).toContain('fleetpost_spans_dropped_total 1');
   expect(await metrics()).toContain('fleetpost_spans_exported_total 4');
   expect(await server.stop()).toBe(0);
   expect(server.stderr.trim().split('\n')).toHaveLength(1);

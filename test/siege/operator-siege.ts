@@ -110,7 +110,7 @@ export async function operatorSiege(
   const results: OperatorSiegeResult[] = [];
   for (const { name } of attacks) {
     // Requests under way go on though their client is gone.
-    await until(async () => (await metric(server, 'fleetpost_admin_requests_under_way'))[0] === 0, 60_000);
+    await until(async () => (await metric(server, 'fleetpost_admin_requests_under_way'))[0] === 0);
     const before = await witness(device, otherToken, seconds, async () => () => {});
     const during = await witness(device, otherToken, seconds, async () => {
       const { port, ca } = server;

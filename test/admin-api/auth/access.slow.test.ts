@@ -102,4 +102,4 @@ it('the bootstrap token is turned off and on by the configuration, at a start an
   const listed = await fleetpost(['fleet', 'list', '--data', data, '--json'], environment);
   expect(JSON.parse(listed.stdout).items).toContainEqual(expect.objectContaining({ fleet_id: fleetId }));
   await second.stop();
-}, 120_000);
+});

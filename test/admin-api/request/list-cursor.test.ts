@@ -3,7 +3,7 @@ import { createFleet, TestDevice, type TestFleet } from '../../harness/devices/d
 import { type ReceivedBatch, Receiver } from '../../harness/features/receiver.ts';
 import { TestServer } from '../../harness/server/server.ts';
 
-const patience = { timeout: 45_000, interval: 50 };
+const patience = { timeout: 60_000, interval: 50 };
 
 interface Page {
   items?: unknown[];

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { createFleet, type TestFleet } from '../../harness/devices/device.ts';
 import { TestServer } from '../../harness/server/server.ts';
 
-const patience = { timeout: 20_000, interval: 100 };
+const patience = { timeout: 60_000, interval: 100 };
 type Page = { items: { device_id: string; last_seen: string | null }[]; next: string | null };
 
 async function pages(server: TestServer, fleet: TestFleet, query: string): Promise<Page['items']> {

@@ -128,7 +128,7 @@ it('D11, D16: the payload of one mail is shown byte for byte while it waits, and
   expect((await server.admin('GET', `${device.adminPath}/mail/${mailId}/payload`)).body.error).toBe(
     'mail_not_found',
   );
-}, 60_000);
+});
 
 it('D17: there is a receipt for what was sent, and for nothing else', async () => {
   const device = await fleet.createDevice();

@@ -163,7 +163,7 @@ describe('without a token', () => {
       { numRuns: 150 },
     );
     await expectWell();
-    await until(() => openFiles(server) <= before + 4, 15_000);
+    await until(() => openFiles(server) <= before + 4);
   });
 
   it('connections that do nothing make room for those that come, and never more are open than may be', async () => {
@@ -219,7 +219,7 @@ describe('with a token', () => {
       const text = `${JSON.stringify({ device_id: `SLOW00000${line}` })}\n`;
       slow.write(`${text.length.toString(16)}\r\n${text}\r\n`);
     }
-    await until(() => made() === 6, 10_000);
+    await until(() => made() === 6);
     expect(slow.isClosed).toBe(false);
     // Then it stands still.
     await slow.closed();
@@ -246,7 +246,7 @@ describe('with a token', () => {
     const fetched = await server.admin<{ records?: unknown[] }>('POST', `${path}/fetch`, wait);
     expect([fetched.status, fetched.body.records ?? []]).toEqual([200, []]);
     expect((await device.request('POST', '/v1/datapoint/reading', { late: 1 })).status).toBe(201);
-    await until(() => follow.text.includes('"late":1'), 10_000);
+    await until(() => follow.text.includes('"late":1'));
     expect(follow.isClosed).toBe(false);
     follow.destroy();
   });
@@ -274,7 +274,7 @@ describe('with a token', () => {
       return (await server.admin<{ items: unknown[] }>('GET', latest)).body.items.length;
     };
     // While they are all made at once, one that is being read may be the oldest.
-    await expect.poll(() => read().catch(() => 0), { timeout: 30_000 }).toBe(records);
+    await expect.poll(() => read().catch(() => 0)).toBe(records);
     for (let time = 0; time < 10; time += 1) expect(await read()).toBe(records);
     for (const reader of readers) {
       reader.socket.on('data', (chunk: Buffer) => {

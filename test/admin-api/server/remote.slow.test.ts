@@ -173,7 +173,7 @@ describe('D26: HTTPS on addresses other than loopback', () => {
       const text = `${JSON.stringify({ device_id: `SLOW00000${line}` })}\n`;
       slow.write(`${text.length.toString(16)}\r\n${text}\r\n`);
     }
-    await until(() => slow.text.split('"result":"created"').length - 1 === 5, 10_000);
+    await until(() => slow.text.split('"result":"created"').length - 1 === 5);
     slow.destroy();
     await using other = await TestServer.start({
       admin: '0.0.0.0:0',

@@ -5,7 +5,7 @@ import { anyObject, createFleet, type TestDevice, type TestFleet } from '../../h
 import { fleetpost, fleetpostJson } from '../../harness/server/command.ts';
 import { TestServer, temporaryFolder } from '../../harness/server/server.ts';
 
-const patience = { timeout: 30_000, interval: 50 };
+const patience = { timeout: 60_000, interval: 50 };
 const folder = temporaryFolder();
 let server: TestServer;
 let fleet: TestFleet;
@@ -128,7 +128,7 @@ it('an action is tried, deployed, watched, changed, brought back and deleted by 
   });
   await action('delete', 'check');
   expect((await ask('GET', '/check')).body.error).toBe('action_not_found');
-}, 120_000);
+});
 
 it('runs that were given up are read as the device sent them, tried again and thrown away by commands', async () => {
   const broken = "export default () => { throw new TypeError('no such lock'); };";
@@ -172,7 +172,7 @@ it('runs that were given up are read as the device sent them, tried again and th
   expect(await action('drop', 'broken', '--all', '--yes')).toEqual({ dropped: 2 });
   expect((await ask('GET', '/broken/dead-letters')).body).toEqual({ items: [], next: null });
   await ask('DELETE', '/broken');
-}, 120_000);
+});
 
 it('action test ends with status 1 and the reason where the run fails', async () => {
   const record = file('other.json', { device: sensor.deviceId, payload: {} });

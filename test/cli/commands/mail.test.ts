@@ -87,7 +87,7 @@ it('D16, D17: a mail is sent, followed, withdrawn, and as a dead letter shown, r
   expect(await refused('mail', 'send', ...ofDevice(), '--name', 'x', '--deliver-at', 'noon')).toContain(
     '--deliver-at',
   );
-}, 120_000);
+});
 
 it('all letters are replayed, call after call, and of what cannot be the reason is told', async () => {
   const own = await createFleet(server, { mailbox_mails_max: 2 });
@@ -106,7 +106,7 @@ it('all letters are replayed, call after call, and of what cannot be the reason 
   expect(replayed + rest.counts.replayed).toBe(6);
   expect(rest.counts.mailbox_full).toBe(6);
   expect(rest.failed).toHaveLength(6);
-}, 120_000);
+});
 
 it('a walk over letters ends, though what it replays dies again at once', async () => {
   const own = await createFleet(server);

@@ -35,4 +35,4 @@ it('tail prints what is stored, and goes on where it was when the server comes b
   await expect.poll(numbers, patience).toEqual([0, 1, 2, 3, 4, 5]);
   child.kill();
   await once(child, 'exit');
-}, 120_000);
+});

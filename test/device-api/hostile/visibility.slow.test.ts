@@ -46,7 +46,7 @@ it('D15, D19: every acknowledgement is visible on another worker at once', async
     }),
   );
   expect(stale).toBe(0);
-}, 180_000);
+});
 
 it('D14: a requeue is visible on another worker at once', async () => {
   const device = await fleet.createDevice();

@@ -233,7 +233,7 @@ it('no new_mail while a fetched mail is unsettled, and one for what came meanwhi
 it('silence is broken by keep_alive with the time in milliseconds', async () => {
   await using agent = await connected();
   using events = await agent.listen();
-  await until(() => events.names.includes('keep_alive'), 20_000);
+  await until(() => events.names.includes('keep_alive'));
   expect(events.text).toMatch(/event: keep_alive\ndata: \d{13}\n\n/);
 });
 
@@ -282,10 +282,10 @@ it('what could not be settled or fetched for want of a network is announced agai
   using _events = events;
   const offline = async (method: string, path: string): Promise<void> => {
     relay.weather = 'refuse';
-    await until(() => events.names.at(-1) === 'disconnected', 60_000);
+    await until(() => events.names.at(-1) === 'disconnected');
     expect(errorOf(await agent.ask(method, path))).toEqual([403, 'not_connected']);
     relay.weather = 'pass';
-    await until(() => events.names.slice(-2).join() === 'connected,new_mail', 60_000);
+    await until(() => events.names.slice(-2).join() === 'connected,new_mail');
   };
   await offline('PUT', `/mailbox/ack/${ids[0]}`);
   expect((await agent.ask('GET', '/mailbox/next')).headers['X-Mail-ID']).toBe(ids[0]);
@@ -317,7 +317,7 @@ it('a mail whose settling was refused for now is announced again', async () => {
     }
   }
   expect(status).toBe(408);
-  await until(() => events.names.slice(before).includes('new_mail'), 60_000);
+  await until(() => events.names.slice(before).includes('new_mail'));
 });
 
 it('mails that are all put off come ever more slowly', async () => {

@@ -20,10 +20,10 @@ it('D13: the fetches of a device whose mail somebody looks at are written at onc
   expect((await watched.next()).status).toBe(200);
   const receipt = `${watched.adminPath}/mail/${body.items[0]?.mail_id}`;
   await expect
-    .poll(async () => (await server.admin('GET', receipt)).body, { timeout: 5_000 })
+    .poll(async () => (await server.admin('GET', receipt)).body)
     .toMatchObject({ fetch_count: 1, first_fetched_at: expect.any(String) });
   for (let count = 0; count < 20; count += 1) await watched.next();
-  await expect.poll(() => fetchesOf(watched), { timeout: 5_000 }).toBe(21);
+  await expect.poll(() => fetchesOf(watched)).toBe(21);
 
   const stopping = new AbortController();
   const stream = await fetch(

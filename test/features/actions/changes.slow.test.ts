@@ -9,7 +9,7 @@ import { anyObject, createFleet, type TestDevice, type TestFleet } from '../../h
 import { databaseOf, TestServer, temporaryFolder } from '../../harness/server/server.ts';
 import { queryDatabase } from '../../harness/storage/log.ts';
 
-const patience = { timeout: 30_000, interval: 20 };
+const patience = { timeout: 60_000, interval: 20 };
 
 let folder: string;
 let server: TestServer;

@@ -4,7 +4,7 @@ import { auditEntries } from '../../harness/features/audit.ts';
 import { fleetpost } from '../../harness/server/command.ts';
 import { TestServer } from '../../harness/server/server.ts';
 
-const patience = { timeout: 30_000, interval: 50 };
+const patience = { timeout: 60_000, interval: 50 };
 let server: TestServer;
 let fleet: TestFleet;
 let sensor: TestDevice;

@@ -152,7 +152,7 @@ it('to the first few, it pauses after them; resumed, the others get it, and each
   await importDevices(fleet, { count: 40 });
   const put = await broadcasts.put({ name: 'note', payload: { n: 1.5 }, to: { all: true }, pause_after: 7 });
   const read = () => broadcasts.get(put.broadcast_id);
-  await expect.poll(read, { timeout: 30_000 }).toMatchObject({ state: 'paused', queued: 7, pause_after: 7 });
+  await expect.poll(read).toMatchObject({ state: 'paused', queued: 7, pause_after: 7 });
   expect([...(await mailboxSizes(fleet)).values()].filter((size) => size > 0)).toHaveLength(7);
   await broadcasts.change(put.broadcast_id, 'resume');
   expect(await broadcasts.done(put.broadcast_id)).toMatchObject({ devices: 40, queued: 40 });
@@ -177,7 +177,7 @@ it('delayed, no mailbox has it before its time', async () => {
   expect(await broadcasts.done(put.broadcast_id)).toMatchObject({ queued: 1 });
   const mails = await device.mails();
   expect(mails.length === 0 || Date.now() >= Date.parse(deliverAt)).toBe(true);
-  await expect.poll(() => device.mails(), { timeout: 30_000 }).toHaveLength(1);
+  await expect.poll(() => device.mails()).toHaveLength(1);
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(deliverAt));
 });
 

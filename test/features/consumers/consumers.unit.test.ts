@@ -246,7 +246,7 @@ it('a consumer gives every wanted record until it is acknowledged, in the order 
     }),
     { numRuns: Number(process.env.CONSUMER_RUNS ?? 10) },
   );
-}, 60_000);
+});
 
 it('what retention took in front of a consumer and out of the middle counts as lost, once, and all of it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'fleetpost-test-'));

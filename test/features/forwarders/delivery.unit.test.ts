@@ -250,9 +250,9 @@ it('a delivery loop in backoff releases its bytes to one that needs them, and se
   const well = new Records();
   const quick = loop(async () => ({ result: 'delivered' }), well, 10);
   // It would else have waited until the other one is mended.
-  await expect.poll(() => well.at, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => well.at).toBe(1);
   isMended = true;
-  await expect.poll(() => failing.at, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => failing.at).toBe(1);
   expect(failing.asked.slice(0, 2)).toEqual([100, 3]);
   stop.abort();
   await Promise.all([slow, quick]);
@@ -279,7 +279,7 @@ it.each([false, true])(
     };
     const backoff = { firstMs: 20, longestMs: 10_000 };
     const run = runLoop({ send, source, backoff, stats, signal: stop.signal, budget });
-    await expect.poll(() => source.at, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => source.at).toBe(1);
     stop.abort();
     await run;
     expect(stats.counts.dead).toBe(1);

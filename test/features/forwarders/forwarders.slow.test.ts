@@ -18,7 +18,7 @@ import {
 } from '../../harness/features/receiver.ts';
 import { TestServer, temporaryFolder } from '../../harness/server/server.ts';
 
-const patience = { timeout: 30_000, interval: 50 };
+const patience = { timeout: 60_000, interval: 50 };
 const config = {
   forwardRetryMilliseconds: 20,
   forwardRetrySecondsMax: 1,
@@ -137,7 +137,7 @@ it('every record reaches a webhook, signed, unchanged and in order, whatever the
   await vi.waitFor(async () => {
     expect((await ask('GET', '/hook')).body).toMatchObject({ state: 'running', behind: 0, dead_letters: 0 });
   }, patience);
-}, 60_000);
+});
 
 /** Expects records that came more than once to have come in a batch of the same id. */
 function expectDoublesToBeBatches(batches: readonly ReceivedBatch[]): void {
@@ -162,7 +162,7 @@ it('killed in the midst and started again, it goes on without losing any', async
   await untilTaken(from);
   expectAllInOrder(receiver.taken, from);
   expect(receiver.badSignatures).toEqual([]);
-}, 60_000);
+});
 
 it('paused, it keeps its place; a stop gives back what is under way at once', async () => {
   const from = marks();
@@ -181,7 +181,7 @@ it('paused, it keeps its place; a stop gives back what is under way at once', as
   server = await TestServer.start(config, folder);
   await untilTaken(from);
   expectAllInOrder(receiver.taken, from);
-}, 60_000);
+});
 
 it('one whose place is not in a backup, since it was made meanwhile, begins where it was made', async () => {
   await send(3);
@@ -201,7 +201,7 @@ it('one whose place is not in a backup, since it was made meanwhile, begins wher
   server = await TestServer.start(config, folder);
   await untilTaken(from);
   expectAllInOrder(receiver.taken, from);
-}, 60_000);
+});
 
 const stateOf = async () => (await ask('GET', '/hook')).body;
 const poisoned = (device: TestDevice, ns: (n: number) => boolean) => (record: ReceivedRecord) =>
@@ -266,7 +266,7 @@ it('a record that is refused becomes a dead letter, alone; beyond the share of i
   }, patience);
   const all = [...sent].reduce((sum, [device, count]) => sum + count - (from.get(device) ?? 0), 0);
   expect(new Set(receiver.taken.map(({ record_id }) => record_id)).size).toBe(all - 3);
-}, 60_000);
+});
 
 it('of a receiver that refuses all of them none is dropped: it stops, and goes on when there is room', async () => {
   const from = marks();
@@ -288,7 +288,7 @@ it('of a receiver that refuses all of them none is dropped: it stops, and goes o
   const all = [...sent].reduce((sum, [device, count]) => sum + count - (from.get(device) ?? 0), 0);
   const { dropped } = await stateOf();
   expect(new Set(receiver.taken.map(({ record_id }) => record_id)).size).toBe(all - dropped);
-}, 60_000);
+});
 
 it('records that a receiver fails at for ever become dead letters while it takes others, of one device or of several', async () => {
   const from = marks();
@@ -338,7 +338,7 @@ it('records that a receiver fails at for ever become dead letters while it takes
   );
   expect((await stateOf()).refused + (await stateOf()).dropped).toBe(5);
   await ask('DELETE', '/hook/dead-letters');
-}, 60_000);
+});
 
 it('of a receiver that fails at all of them, or is away, nothing becomes a dead letter', async () => {
   const from = marks();
@@ -358,7 +358,7 @@ it('of a receiver that fails at all of them, or is away, nothing becomes a dead 
   receiver.react = () => ({ status: 204 });
   await untilTaken(from);
   expectAllInOrder(receiver.taken, from);
-}, 60_000);
+});
 
 it('secrets are told once or never, stay with their destination, and can be rotated', async () => {
   const secrets = { authorization: 'Bearer hidden-header' };
@@ -397,7 +397,7 @@ it('secrets are told once or never, stay with their destination, and can be rota
     /fleetpost_forwarder_records_total\{fleet="\w+",forwarder="hook",outcome="delivered"\} \d+/,
   );
   expect(metrics).not.toContain('hidden-header');
-}, 60_000);
+});
 
 it('what cannot be a forwarder is refused in a sentence', async () => {
   const put = async (body: object, name = 'bad'): Promise<string> => {

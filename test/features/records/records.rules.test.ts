@@ -210,7 +210,7 @@ it('a stream that is followed goes on with what is stored later; there are so ma
   for (let n = 100; n < 105; n += 1) await send(device, n);
   for (const read of reading) expect(await read).toEqual([100, 101, 102, 103, 104]);
   controller.abort();
-  await expect.poll(async () => (await records('?limit=1')).status, { timeout: 20_000 }).toBe(200);
+  await expect.poll(async () => (await records('?limit=1')).status).toBe(200);
 });
 
 it('a consumer is given what it has not acknowledged, each shard to one worker at a time', async () => {
@@ -294,7 +294,7 @@ it('consumers and waiting fetches are so many, of which no fleet has all, and a 
     return answer.status === 503 ? waitAs(name) : answer;
   };
   const waiting = ['b', 'c'].map(waitAs);
-  await expect.poll(async () => (await fetchBatch('d')).status, { timeout: 20_000 }).toBe(503);
+  await expect.poll(async () => (await fetchBatch('d')).status).toBe(503);
   await server.admin('PUT', `/fleets/${other.fleetId}/consumers/own`, { start: 'latest' });
   const others = await server.admin('POST', `/fleets/${other.fleetId}/consumers/own/fetch`, {});
   expect(others.status).toBe(200);
@@ -361,12 +361,12 @@ it('requests in one go are answered in order; those whose connection ends first 
     if (stream.status === 200) streams.push(stream);
     return streams.length;
   };
-  await expect.poll(openStreams, { timeout: 20_000 }).toBe(3);
+  await expect.poll(openStreams).toBe(3);
   expect((await records('?follow=true')).status).toBe(503);
   expect(streams).toHaveLength(3);
   staying.abort();
   const waiting = (name: string) => fetchBatch(name, { wait_seconds: 1 });
   const waits = async () => (await Promise.all(['b', 'c'].map(waiting))).map(({ status }) => status);
-  await expect.poll(waits, { timeout: 20_000 }).toEqual([200, 200]);
+  await expect.poll(waits).toEqual([200, 200]);
   expect(await server.stop()).toBe(0);
 });

@@ -3,7 +3,7 @@ import { type Agent, fetch } from 'undici';
 import { expect } from 'vitest';
 import { oneConnection, type TestDevice } from './device.ts';
 
-const patience = { timeout: 15_000, interval: 20 };
+const patience = { timeout: 60_000, interval: 20 };
 
 export interface Received {
   type: string;

@@ -4,7 +4,7 @@ import type { DeviceDocument } from '../../../src/contract/device.ts';
 import type { ListDocument } from '../../../src/contract/document.ts';
 import type { TestFleet } from '../devices/device.ts';
 
-const patience = { timeout: 45_000, interval: 20 };
+const patience = { timeout: 60_000, interval: 20 };
 
 /** Broadcasts of one fleet, through the admin API. */
 export class Broadcasts {

@@ -71,7 +71,7 @@ export function pause(ms: number): Promise<void> {
 }
 
 /** Settles when the condition holds; for tests that run beside others, where `expect.poll` cannot. */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 60_000): Promise<void> {
   const endMs = performance.now() + timeoutMs;
   while (!(await condition())) {
     if (performance.now() > endMs) throw new Error(`not within ${timeoutMs} ms: ${condition}`);

@@ -36,7 +36,7 @@ beforeAll(async () => {
   await server.stop();
   await fillShards(server.report);
   whole = await copy([data], await emptyDatabases(shards));
-}, 120_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Starts a copy and kills it somewhere on its way. Answers whether it had come to its end before. */

@@ -109,7 +109,7 @@ describe.each([
     asked = askedOf(full, data, shards);
     urls = await emptyDatabases(shards);
     copied = await copy([data], urls);
-  }, 120_000);
+  });
 
   it('is answered by databases as it was before', async () => {
     expect(await answersOfDatabases(urls, asked)).toEqual(await answersOfFolder(data, shards, asked));

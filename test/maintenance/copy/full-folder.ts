@@ -7,7 +7,7 @@ import { type ServerReport, TestServer } from '../../harness/server/server.ts';
 import { eachShard } from '../../harness/storage/log.ts';
 import { fillShards, openState } from '../shard-records.ts';
 
-const patience = { timeout: 30_000, interval: 20 };
+const patience = { timeout: 60_000, interval: 20 };
 const devicesCount = 8;
 /** A webhook that nobody listens at. */
 const nobody = 'http://127.0.0.1:9/in';

@@ -151,7 +151,7 @@ it('a record that a move to fewer shards noted before it fell back, and that was
   await start(1);
   await send(1);
   await expectAllRun();
-}, 120_000);
+});
 
 it(
   'moves that are killed on their way lose and repeat no run',

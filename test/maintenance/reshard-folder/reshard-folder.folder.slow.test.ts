@@ -169,4 +169,4 @@ it('a start with another shard count moves every device with all that is its own
     expect(own.map(({ payload }) => payload)).toEqual(sent);
   }
   rmSync(data, { recursive: true });
-}, 120_000);
+});

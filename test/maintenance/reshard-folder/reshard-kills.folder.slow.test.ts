@@ -57,7 +57,7 @@ beforeAll(async () => {
   await fillShards(report);
   before = await readShardRecords(report);
   expect(before.records.length).toBeGreaterThan(devicesCount * 15);
-}, 120_000);
+});
 
 afterAll(() => rmSync(report.data, { recursive: true }));
 
@@ -84,7 +84,7 @@ it('a signal stops a move cleanly, and the next start goes on', async () => {
   expect((await exited)[0]).toBe(0);
   expect(stderr).not.toMatch(/unexpected|Error/);
   await expectKept(shards + 2, stderr);
-}, 120_000);
+});
 
 const killsTimeoutMs = 60_000 + kills * 30_000;
 

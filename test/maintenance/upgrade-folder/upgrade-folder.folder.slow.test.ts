@@ -36,7 +36,7 @@ beforeAll(async () => {
   before = await readShardRecords(report);
   cpSync(report.data, join(folder, 'never-older'), { recursive: true });
   await toMadeUpFormat(report);
-}, 120_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -104,7 +104,7 @@ it('a start upgrades an older folder, killed at any moment and repeated, each re
   expect(stderr).toMatch(/^Upgrading \S+ from format 0 to 1 took [\d.]+ s\.$/m);
   await expectUpgraded(data, found);
   if (kills > 4) console.log(JSON.stringify(found));
-}, 120_000);
+});
 
 it('an older backup is refused for what needs this version, restored, and upgraded by the first start', async () => {
   const source = {
@@ -136,7 +136,7 @@ it('an older backup is refused for what needs this version, restored, and upgrad
   expect(await says('restore', backup, '--data', join(folder, 'newer'))).toMatch(
     /has format 7, written by version 3\.2\.1 of Fleetpost; .* Use that version or a newer one\.$/m,
   );
-}, 120_000);
+});
 
 it('a folder of another format is left as it is where it cannot be upgraded, with what to do instead', async () => {
   const data = copyOf('left');
@@ -161,7 +161,7 @@ it('a folder of another format is left as it is where it cannot be upgraded, wit
     manifest.version = '\u001b[31m1.2.3';
   });
   expect(await says(...serve)).toMatch(/written by another version of Fleetpost;/);
-}, 120_000);
+});
 
 it('an older folder that was killed while its shards were moved is upgraded, then has one layout', async () => {
   for (const aim of ['copying', 'removing'] as const) {
@@ -177,4 +177,4 @@ it('an older folder that was killed while its shards were moved is upgraded, the
     expect(phaseOf(manifestOf(data))).toBe('none');
     await expectUpgraded(data, { aim, phase, count }, count);
   }
-}, 120_000);
+});

@@ -3,7 +3,7 @@ import { anyObject, createFleet, type TestDevice, type TestFleet } from '../../h
 import { fleetpost, fleetpostJson } from '../../harness/server/command.ts';
 import { TestServer } from '../../harness/server/server.ts';
 
-const patience = { timeout: 30_000, interval: 50 };
+const patience = { timeout: 60_000, interval: 50 };
 let server: TestServer;
 beforeAll(async () => {
   server = await TestServer.shared();

@@ -74,7 +74,7 @@ it('nothing of a fleet is removed while a backup runs, and its record goes last'
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   expect(consumers).toEqual(['billing']);
   isBackupRunning = false;
-  await expect.poll(() => attempts, { timeout: 20_000 }).toBeGreaterThan(0);
+  await expect.poll(() => attempts).toBeGreaterThan(0);
   await first.stop();
   expect(tokens.list()).toHaveLength(1);
   expect(registry.deleting()).toEqual([fleetId]);
@@ -82,7 +82,7 @@ it('nothing of a fleet is removed while a backup runs, and its record goes last'
   failure = undefined;
   const second = start();
   const left = () => [...registry.deleting(), ...registry.retired()];
-  await expect.poll(left, { timeout: 20_000 }).toEqual([]);
+  await expect.poll(left).toEqual([]);
   await second.stop();
   expect(consumers).toEqual([]);
   expect(tokens.list()).toEqual([]);

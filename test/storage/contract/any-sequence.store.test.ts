@@ -243,7 +243,7 @@ describe.each(engines)('any sequence on $name', (engine) => {
         await runAll(after);
         for (const subject of subjects) {
           // Changes made elsewhere may be some moments behind.
-          await vi.waitFor(() => subject.check(store), { timeout: 30_000, interval: 20 });
+          await vi.waitFor(() => subject.check(store), { timeout: 60_000, interval: 20 });
         }
       }),
       { numRuns: 12, endOnFailure: true },

@@ -198,7 +198,7 @@ describe.each(engines)('callers at once on $name', (engine) => {
         );
         for (const subject of subjects) {
           // Changes made elsewhere may be some moments behind.
-          await vi.waitFor(() => subject.check(store), { timeout: 30_000, interval: 20 });
+          await vi.waitFor(() => subject.check(store), { timeout: 60_000, interval: 20 });
         }
         await store.reopen();
         for (const subject of subjects) await subject.check(store);

@@ -11,7 +11,7 @@ import { readSequence } from '../../../src/storage/lmdb/layout/keys.ts';
 import { temporaryFolder } from '../../harness/server/server.ts';
 import { type OpenShard, openShard, sweepMilliseconds } from '../../harness/storage/shard.ts';
 
-const patience = { timeout: 20_000, interval: 50 };
+const patience = { timeout: 60_000, interval: 50 };
 const fleetId = 'FLEET001';
 const device = deviceKeyOf(fleetId, 'DEVICE0001');
 

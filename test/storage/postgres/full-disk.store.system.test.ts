@@ -34,7 +34,7 @@ it('a database whose disk is full refuses what does not fit, and takes it when t
     expect(node.lines.join()).toContain('"code":"53100"');
     expect(await node.shard.devices.credentials(device)).toBeDefined();
     disk.makeRoom();
-    await expect.poll(() => endOf(node.ingest()), { timeout: 15_000 }).toBe('stored');
+    await expect.poll(() => endOf(node.ingest())).toBe('stored');
   }
   await postgres.run(`DROP DATABASE ${name} WITH (FORCE)`, 'DROP TABLESPACE small');
 });

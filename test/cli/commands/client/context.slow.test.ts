@@ -91,7 +91,7 @@ it('a context leads to its server, with its certificates, token and fleet', asyn
   expect(listed.stdout).not.toContain(token);
   expect((await run(['context', 'remove', 'work'])).stdout).toMatch(/None is in use now/);
   expect((await run(['device', 'list', '--fleet', fleet.fleetId])).stderr).toMatch(/start the server first/);
-}, 120_000);
+});
 
 it('a context without the right certificates is refused, and a damaged file is named', async () => {
   const add = ['context', 'add', 'bare', '--address', address, '--token', token];
@@ -114,4 +114,4 @@ it('a context without the right certificates is refused, and a damaged file is n
     const data = ['--data', server.report.data, '--fleet', fleet.fleetId];
     expect((await run(['device', 'list', ...data])).status).toBe(0);
   }
-}, 120_000);
+});

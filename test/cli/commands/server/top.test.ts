@@ -116,7 +116,7 @@ async function drawn(
   child.stdout.setEncoding('utf8').on('data', (more: string) => {
     text += more;
   });
-  await expect.poll(() => isEnough(text), { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => isEnough(text)).toBe(true);
   child.stdin.write('q');
   expect((await exited)[0]).toBe(0);
   return text;
@@ -134,7 +134,7 @@ it('on a terminal it draws what there is room for, until q, and leaves the termi
     expect(lines.length).toBeLessThanOrEqual(12);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(40);
   }
-}, 60_000);
+});
 
 it('who talks most is found among any number of others, in bounded memory', () => {
   const talkers = new TopTalkers();

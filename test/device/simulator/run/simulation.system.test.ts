@@ -58,7 +58,7 @@ it('a fleet of all profiles whose server is killed loses, doubles and disorders 
   expect(report.check.records).toBeGreaterThan(100);
   expect(report.check.mail_changes).toBeGreaterThan(50);
   expect(result.status, result.stdout).toBe(0);
-}, 120_000);
+});
 
 it('a scenario of a file runs on a server that is there, and clean removes its fleet', async () => {
   await using server = await TestServer.start();
@@ -93,7 +93,7 @@ it('a scenario of a file runs on a server that is there, and clean removes its f
   const removed = await fleetpostProcess(['simulate', 'clean', '--data', server.report.data, '--json']);
   expect(JSON.parse(removed.stdout)).toEqual({ removed: [reportOf(missed).fleet_id] });
   await until(async () => ((await list(server, '/fleets')).length === 0 ? true : undefined));
-}, 120_000);
+});
 
 it('the check fails where a mail was taken away from its device', async () => {
   await using server = await TestServer.start();
@@ -116,7 +116,7 @@ it('the check fails where a mail was taken away from its device', async () => {
   const result = await running;
   expect(result.status, result.stdout).toBe(1);
   expect(reportOf(result).check.lost, result.stdout).toBeGreaterThan(0);
-}, 120_000);
+});
 
 it('the check fails where another sends in the name of a device, with the time of a reading that is there', async () => {
   await using server = await TestServer.start();
@@ -148,7 +148,7 @@ it('the check fails where another sends in the name of a device, with the time o
   const result = await running;
   expect(result.status, result.stdout).toBe(1);
   expect(reportOf(result).check, result.stdout).toMatchObject({ lost: 0, doubled: 1 });
-}, 120_000);
+});
 
 it('a server elsewhere is not loaded by mistake', async () => {
   await using server = await TestServer.start();

@@ -75,7 +75,7 @@ it('a fleet keeps the newest of its records that its bytes have room for, others
     expect(kept).toEqual(Array.from(kept, (_, index) => rounds - kept.length + index));
   }
   if (engine === 'lmdb') expect((await verifyFolder(data, quiet)).findings.sentences).toEqual([]);
-}, 120_000);
+});
 
 it.runIf(engine === 'lmdb')(
   'without a word on logBytesMax the log takes half of its disk, and says so',

@@ -39,12 +39,12 @@ it('the log is indexed behind the commits, goes on being so after a restart, and
   };
   const thousands = Math.ceil(segmentPositions / 1_000);
   await append(opened, thousands * 1_000);
-  await expect.poll(() => records(opened), { timeout: 30_000 }).toBe(1);
+  await expect.poll(() => records(opened)).toBe(1);
   expect(await ownRecords(opened)).toBe(thousands);
   await opened.close();
   const again = openShard(folder);
   await append(again, thousands * 1_000);
-  await expect.poll(() => records(again), { timeout: 30_000 }).toBe(2);
+  await expect.poll(() => records(again)).toBe(2);
   expect(await ownRecords(again)).toBe(2 * thousands);
   const before = again.commits();
   await new Promise((resolve) => setTimeout(resolve, 500));
@@ -62,7 +62,7 @@ it('the log of a folder from before the index gets one', async () => {
   older.table('logIndex').dropSync();
   await older.close();
   const opened = openShard(folder);
-  await expect.poll(() => opened.environment.sizeOf('logIndex').records, { timeout: 30_000 }).toBe(2);
+  await expect.poll(() => opened.environment.sizeOf('logIndex').records).toBe(2);
   expect(await ownRecords(opened)).toBe(40);
   await opened.close();
 });

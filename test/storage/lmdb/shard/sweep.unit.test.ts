@@ -14,7 +14,7 @@ import { openShard } from '../../../harness/storage/shard.ts';
 const folder = temporaryFolder();
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const patience = { timeout: 20_000, interval: 50 };
+const patience = { timeout: 60_000, interval: 50 };
 
 it('one look of the sweeper removes all that is over, however much there is of it', async () => {
   const filled = openShard(folder, { commitDelayMilliseconds: 0 });

@@ -31,7 +31,7 @@ describe('a database that fails', () => {
     url = await postgres.create();
   });
 
-  const works = (node: ShardNode) => expect.poll(() => endOf(node.ingest()), { timeout: 15_000 });
+  const works = (node: ShardNode) => expect.poll(() => endOf(node.ingest()));
 
   it.each([['SIGINT'], ['SIGKILL']] as const)(
     'that ends by %s and starts again is used again, and until then writes and reads are refused',

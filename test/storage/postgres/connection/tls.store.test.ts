@@ -55,7 +55,7 @@ describe('a database behind TLS', () => {
     await postgres.end();
     await expect(node.ingest()).rejects.toThrow('not available');
     await postgres.begin();
-    await expect.poll(() => node.ingest().catch(() => 'not yet'), { timeout: 15_000 }).toBe('stored');
+    await expect.poll(() => node.ingest().catch(() => 'not yet')).toBe('stored');
     expect(node.lines.length).toBeGreaterThan(0);
     expect(node.lines.join()).not.toContain('hidden');
   });
