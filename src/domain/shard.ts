@@ -3,6 +3,7 @@ import type { ShardDevices } from './devices/shard-devices.ts';
 import type { ShardDeadLetters, ShardDedupe, ShardMail } from './mail/shard-mail.ts';
 import type { ShardLog } from './records/shard-log.ts';
 import type { ShardStreams } from './shard-streams.ts';
+import type { Sync, SyncOutcome } from './sync/sync.ts';
 
 /**
  * All devices of one shard with their data, by roles. Every implementation passes one contract suite. Reads may answer
@@ -19,6 +20,11 @@ export interface Shard {
   readonly log: ShardLog;
   readonly streams: ShardStreams;
   readonly dedupe: ShardDedupe;
+  /**
+   * Stores the records, settles, and reads the front of the mailbox behind it, in one transaction: nothing of it is
+   * stored if it rejects. Records that the device's queue has already are left out (D30).
+   */
+  sync(sync: Sync): Promise<SyncOutcome>;
 }
 
 /** The shards of all devices. */

@@ -12,6 +12,10 @@ const usualStates = 250;
  */
 const usualCheckMs = 0.1;
 const usualMsPerByte = 0.000_02;
+/** The same for one of many records that come as one body: what most checks take. */
+const usualRecordCheckMs = 0.01;
+/** Budget for reporting every failing path of a body instead of the first: about a millisecond. */
+const reportStepsMax = 250_000;
 /** Steps, times the bytes of the body, from which on a check whose time is not known yet may take long. */
 const unknownSteps = 250_000;
 /** How long time that was not taken is saved up. */
@@ -22,6 +26,28 @@ const latestWeight = 1 / 16;
 const outlierMs = 1;
 /** Mean time beyond the usual from which on a schema's checks count as costly. */
 const costlyMs = 0.1;
+
+/** What the checks of one body may take: of its only record, or of each of many. */
+export class CheckAllowance {
+  readonly usualMs: number;
+  #reportSteps = reportStepsMax;
+
+  constructor(usualMs = usualCheckMs) {
+    this.usualMs = usualMs;
+  }
+
+  /** An allowance that all records of a body share. */
+  static ofRecords(): CheckAllowance {
+    return new CheckAllowance(usualRecordCheckMs);
+  }
+
+  /** True if every failing path may be reported, which takes so many steps. */
+  takeReport(steps: number): boolean {
+    if (steps > this.#reportSteps) return false;
+    this.#reportSteps -= steps;
+    return true;
+  }
+}
 
 /** What the checks of one schema took of late, beyond the usual: a mean, since any check may be interrupted for a while. */
 export class CheckCost {
@@ -66,8 +92,8 @@ export class CheckBudget {
   }
 
   /** Counts what a check took, and remembers it of its schema. */
-  spendCheck(cost: CheckCost, milliseconds: number, bytes: number): void {
-    const beyond = Math.max(0, milliseconds - usualCheckMs - bytes * usualMsPerByte);
+  spendCheck(cost: CheckCost, milliseconds: number, bytes: number, usualMs = usualCheckMs): void {
+    const beyond = Math.max(0, milliseconds - usualMs - bytes * usualMsPerByte);
     cost.add(beyond);
     this.#spend(beyond);
   }

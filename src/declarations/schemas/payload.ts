@@ -12,11 +12,18 @@ export const emptyPayload: Buffer = Buffer.alloc(2, '{}');
  * @throws ApiError invalid_json for what is not JSON or not UTF-8, or nested too deeply.
  */
 export function parseJson(bytes: Buffer): unknown {
-  if (isNestedOver(jsonDepthMax, bytes)) {
-    throw new ApiError('invalid_json', {
-      msg: `The body is nested over ${jsonDepthMax} levels.`,
-    });
-  }
+  checkDepth(bytes);
+  return parseDeepJson(bytes);
+}
+
+/** @throws ApiError invalid_json */
+export function checkDepth(bytes: Buffer): void {
+  if (!isNestedOver(jsonDepthMax, bytes)) return;
+  throw new ApiError('invalid_json', { msg: `The body is nested over ${jsonDepthMax} levels.` });
+}
+
+/** Parses a body whatever its depth, for who checks that of its parts. @throws ApiError invalid_json */
+export function parseDeepJson(bytes: Buffer): unknown {
   // Most bodies are ASCII, which needs no decoding.
   const encoding = isAscii(bytes) ? 'latin1' : 'utf8';
   if (encoding === 'utf8' && !isUtf8(bytes)) throw new ApiError('invalid_json');
@@ -41,19 +48,27 @@ export function parseSchema(bytes: Buffer): JsonObject {
   return value as JsonObject;
 }
 
-/** Parses a datapoint: an object with at least one member (D10). */
-export function parseDatapoint(bytes: Buffer): JsonObject {
-  const object = asObject(parseJson(bytes));
+/** A datapoint: an object with at least one member (D10). @throws ApiError invalid_body */
+export function asDatapoint(value: unknown): JsonObject {
+  const object = asObject(value);
   if (isEmpty(object))
     throw new ApiError('invalid_body', { msg: 'A datapoint must have at least one field.' });
   return object;
 }
 
-/** Parses a message: an object (D10); undefined for no body and for `null`, which both count as `{}`. */
+/** A message: an object (D10); undefined for none and for `null`, which both count as `{}`. @throws ApiError invalid_body */
+export function asMessage(value: unknown): JsonObject | undefined {
+  return value === undefined || value === null ? undefined : asObject(value);
+}
+
+/** @throws ApiError invalid_json, invalid_body */
+export function parseDatapoint(bytes: Buffer): JsonObject {
+  return asDatapoint(parseJson(bytes));
+}
+
+/** Parses a message, or no body. @throws ApiError invalid_json, invalid_body */
 export function parseMessage(bytes: Buffer): JsonObject | undefined {
-  if (bytes.length === 0) return undefined;
-  const value = parseJson(bytes);
-  return value === null ? undefined : asObject(value);
+  return bytes.length === 0 ? undefined : asMessage(parseJson(bytes));
 }
 
 export function isEmpty(object: JsonObject): boolean {

@@ -1,6 +1,6 @@
 import type { Settings } from '../../core/config/settings.ts';
 import { ApiError, type FieldError, unavailable } from '../../core/errors.ts';
-import { type CheckBudget, CheckCost } from '../schema-budgets/check-budget.ts';
+import { CheckAllowance, type CheckBudget, CheckCost } from '../schema-budgets/check-budget.ts';
 import type { CompileBudget } from '../schema-budgets/compile-budget.ts';
 import type { JsonObject } from './payload.ts';
 import { plainSchema } from './plain-schema.ts';
@@ -11,8 +11,6 @@ import { Validator } from './validator.ts';
 export const schemaKinds = ['datapoint', 'message', 'mail'] as const;
 export type SchemaKind = (typeof schemaKinds)[number];
 
-/** Budget for reporting every failing path instead of the first: about a millisecond. */
-const reportStepsMax = 250_000;
 /**
  * A check that took longer than this multiple of its limit is not repeated to confirm it, since it stalls the thread.
  */
@@ -80,20 +78,20 @@ export class Schema {
   }
 
   /**
-   * `bytes` is the length of the parsed body.
+   * `bytes` is the length of the parsed body, or of one record of it: then the records share an allowance.
    * @throws ApiError schema_mismatch with the failing paths, or only the first if finding all would take long;
    * unavailable if the schema is disabled, or its fleet compiles too many at once or has taken too much time.
    */
-  check(value: JsonObject, bytes: number): void {
+  check(value: JsonObject, bytes: number, allowance?: CheckAllowance): void {
     const { settings, checks } = this.#watch;
     const compiled = this.#compiled ?? this.#compile();
     checks?.admitCheck(this.#cost, compiled.exhaustiveSteps, bytes);
     const startedAtMs = performance.now();
-    const errors = errorsOf(compiled, value, bytes);
+    const errors = errorsOf(compiled, value, bytes, allowance);
     const milliseconds = performance.now() - startedAtMs;
     if (milliseconds > settings.current.schemaCheckMillisecondsMax)
       this.#confirmSlow(compiled, value, bytes, milliseconds);
-    checks?.spendCheck(this.#cost, performance.now() - startedAtMs, bytes);
+    checks?.spendCheck(this.#cost, performance.now() - startedAtMs, bytes, allowance?.usualMs);
     if (errors !== undefined) throw new ApiError('schema_mismatch', { errors });
   }
 
@@ -159,10 +157,15 @@ export class Schema {
   }
 }
 
-function errorsOf(compiled: Compiled, value: JsonObject, bytes: number): FieldError[] | undefined {
+function errorsOf(
+  compiled: Compiled,
+  value: JsonObject,
+  bytes: number,
+  allowance = new CheckAllowance(),
+): FieldError[] | undefined {
   try {
     if (compiled.validator.matches(value)) return undefined;
-    const isCheap = compiled.exhaustiveSteps() * bytes <= reportStepsMax;
+    const isCheap = allowance.takeReport(compiled.exhaustiveSteps() * bytes);
     return compiled.validator.errorsOf(value, isCheap ? 'all' : 'first');
   } catch (error) {
     if (error instanceof RangeError) return [{ path: '', msg: 'is nested too deeply' }];

@@ -5,6 +5,8 @@ import { heartbeatEndpoint, mailboxSize, version } from './own-state.ts';
 import { sendDatapoint, sendMessage } from './send.ts';
 import { ack, reject, requeue } from './settle.ts';
 
+import { sync } from './sync.ts';
+
 /** The routes of section 4 that need credentials; `GET /` is answered by the server itself. */
 export const endpoints: readonly Endpoint[] = [
   version,
@@ -17,5 +19,6 @@ export const endpoints: readonly Endpoint[] = [
   ack,
   reject,
   requeue,
+  sync,
   events,
 ];

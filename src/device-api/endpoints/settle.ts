@@ -4,6 +4,7 @@ import type { Mail, SettleVerb } from '../../domain/mail/mail.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { type Reply, type ReplyHeaders, settledReply, withMailbox } from '../server/reply.ts';
+import { settleError } from '../sync/sync-answer.ts';
 import { headReply } from './mailbox-next.ts';
 
 /** D28: the preference of who takes the next mail with the answer (RFC 7240). */
@@ -36,8 +37,8 @@ function settle(verb: SettleVerb): Endpoint {
         if (fetched !== undefined) activity.restoreFetches(cached, mailId, fetched);
         throw error;
       });
-      if (result === 'not_found') throw new ApiError('mail_not_found', { mailboxSize });
-      if (result === 'already_settled') throw new ApiError('mail_already_settled', { mailboxSize });
+      const refused = settleError(result, mailboxSize);
+      if (refused !== undefined) throw refused;
       if (head === undefined) return withMailbox(settledReply, mailboxSize);
       const onMail = (id: string, mail: Mail): void => activity.fetched(cached, id, mail.id);
       return headReply(head, { onMail, headers: applied });

@@ -83,6 +83,11 @@ const strictStatuses: Readonly<Record<number, number>> = {
   503: 500,
 };
 
+/** The status of an error. */
+export function statusOf({ status }: ApiError, strict: boolean): number {
+  return (strict && strictStatuses[status]) || status;
+}
+
 /** Creates an error's reply (D7). */
 export function errorReply(error: ApiError, strict: boolean): Reply {
   const { mailboxSize, retryAfterSeconds, requestId, closeConnection } = error.options;
@@ -90,8 +95,7 @@ export function errorReply(error: ApiError, strict: boolean): Reply {
   if (mailboxSize !== undefined) headers.push(['X-Mailbox-Size', String(mailboxSize)]);
   if (retryAfterSeconds !== undefined) headers.push(['Retry-After', String(retryAfterSeconds)]);
   if (requestId !== undefined) headers.push(['X-Request-Id', requestId]);
-  const status = (strict && strictStatuses[error.status]) || error.status;
-  return createReply(status, JSON.stringify(error), headers, closeConnection);
+  return createReply(statusOf(error, strict), JSON.stringify(error), headers, closeConnection);
 }
 
 const okBody = '{"ok":true}';

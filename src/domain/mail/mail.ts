@@ -11,6 +11,18 @@ export interface MailboxHead {
   mail: Mail | undefined;
 }
 
+/** How much of the front of a mailbox is read: no mail that goes beyond the bytes of payloads, nor one behind it. */
+export interface MailFront {
+  mailsMax: number;
+  bytesMax: number;
+}
+
+export interface MailboxFront {
+  size: number;
+  /** In mailbox order, with times as in a `MailboxHead`. */
+  mails: Mail[];
+}
+
 /** A mail that waits for its delivery time: by the wall clock. */
 export type DelayedMail = RecordOf<typeof delayedFields>;
 

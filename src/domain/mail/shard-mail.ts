@@ -15,7 +15,9 @@ import type {
   Enqueue,
   EnqueueOutcome,
   Mail,
+  MailboxFront,
   MailboxHead,
+  MailFront,
   Replay,
   ReplayOutcome,
   Settle,
@@ -36,6 +38,7 @@ export abstract class ShardMail {
 
   abstract size(device: DeviceKey): Awaitable<number>;
   abstract head(device: DeviceKey): Awaitable<MailboxHead>;
+  abstract front(device: DeviceKey, front: MailFront): Awaitable<MailboxFront>;
   /**
    * Lists in mailbox order, at least one mail and then up to `mailPageBytesMax`. A cursor is a whole number up to 2^48 - 2 as text: a position, whatever mail is there now.
    */

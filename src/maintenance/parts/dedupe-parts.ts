@@ -1,7 +1,7 @@
 import { deviceKeyLength } from '../../core/identity.ts';
 import { copyUuid, uuidBytesLength } from '../../core/uuid.ts';
 import { keyDigestBytes } from '../../domain/idempotency.ts';
-import { keyOfBroadcast, keyOfDedupe, readDevice } from '../../storage/lmdb/layout/keys.ts';
+import { keyOfBroadcast, keyOfDedupe, keyOfDevice, readDevice } from '../../storage/lmdb/layout/keys.ts';
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
 import { keyOfIdempotency } from '../../storage/tables/idempotency-keys.ts';
@@ -9,7 +9,19 @@ import type { Part } from './part.ts';
 
 /** Parts that keep anything from being done twice. */
 export function dedupeParts(tables: Tables): Part[] {
-  return [sent(tables), broadcastMarks(tables), idempotencyKeys(tables)];
+  return [queues(tables), sent(tables), broadcastMarks(tables), idempotencyKeys(tables)];
+}
+
+function queues({ queues: table }: Tables): Part<rows.DeviceQueueRow> {
+  return {
+    name: 'queues',
+    table: rows.deviceQueue,
+    source: table,
+    rowsOf: ({ key, value }) => [{ device: readDevice(key, 0), queues: Buffer.from(value) }],
+    write(written) {
+      for (const row of written) table.putSync(keyOfDevice(row.device), row.queues);
+    },
+  };
 }
 
 function sent({ sent: table }: Tables): Part<rows.DedupeRow> {

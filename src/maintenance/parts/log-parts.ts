@@ -84,7 +84,7 @@ class RecordBatches {
       return;
     }
     const all = records.map(({ bytes }) => bytes);
-    this.#log.putSync(key, encodeBatch(first.id, all, byteLength));
+    this.#log.putSync(key, encodeBatch(first.id, all, all.length, byteLength));
   }
 
   /**

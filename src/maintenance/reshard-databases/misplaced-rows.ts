@@ -29,6 +29,7 @@ const deviceTables: readonly DeviceTable[] = [
   of('devices', rows.device),
   of('tags', rows.deviceTag),
   of('last seen', rows.activity),
+  of('queues', rows.deviceQueue),
   of('mailboxes', rows.mailbox),
   of('mails', rows.mail),
   of('delayed mails', rows.delayedMail),

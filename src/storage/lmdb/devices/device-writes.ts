@@ -70,6 +70,7 @@ export class DeviceWrites {
     const seen = this.#tables.activity.getBinary(keyOfDevice(device));
     changeSeen(this.#tables.seen, device, seen && decodeSeen(seen).lastSeenMs, null);
     this.#tables.activity.removeSync(keyOfDevice(device));
+    this.#tables.queues.removeSync(keyOfDevice(device));
     this.#retireAt(device, decodedDevice(device, bytes)?.oldSecretUntilMs, undefined);
     this.#tables.devices.removeSync(keyOfDevice(device));
     this.#effects().endedStreams.push(device);

@@ -18,6 +18,7 @@ export const tableNames = [
   'due',
   'receipts',
   'dead',
+  'queues',
   'idempotency',
   'sent',
   'broadcast',

@@ -34,6 +34,7 @@ export class IngestLog {
   readonly #lifeMs: () => number;
   #next: number;
   #pending: Uint8Array[] = [];
+  #pendingRecords = 0;
   #pendingBytes = batchHeaderBytes;
 
   /** `lifeMs`: now, in shard life time. It dates batches, so that no clock jump makes one look old. */
@@ -43,11 +44,12 @@ export class IngestLog {
     this.#next = endOfLog(table);
   }
 
-  /** Appends inside a write transaction; call `flush` before it ends. */
-  append(record: Uint8Array): void {
-    if (this.#pending.length > 0 && this.#pendingBytes + record.length > batchBytesMax) this.flush();
-    this.#pending.push(record);
-    this.#pendingBytes += record.length;
+  /** Appends one record or several, inside a write transaction; call `flush` before it ends. */
+  append(records: Uint8Array, count = 1): void {
+    if (this.#pending.length > 0 && this.#pendingBytes + records.length > batchBytesMax) this.flush();
+    this.#pending.push(records);
+    this.#pendingRecords += count;
+    this.#pendingBytes += records.length;
   }
 
   flush(): void {
@@ -62,26 +64,32 @@ export class IngestLog {
     for (const { length } of records) bytes += length;
     if (bytes > batchBytesMax) return undefined;
     this.#pending = records;
+    this.#pendingRecords = records.length;
     this.#pendingBytes = bytes;
     return this.#take();
   }
 
   /** Discards the appends of a failed transaction. */
   rollback(): void {
-    this.#pending = [];
-    this.#pendingBytes = batchHeaderBytes;
+    this.#clear();
     this.#next = endOfLog(this.#table);
   }
 
   #take(): LogBatch {
+    const id = generateUuid(this.#lifeMs());
     const taken = {
       key: sequenceKey(this.#next),
-      value: encodeBatch(generateUuid(this.#lifeMs()), this.#pending, this.#pendingBytes),
+      value: encodeBatch(id, this.#pending, this.#pendingRecords, this.#pendingBytes),
     };
-    this.#next += this.#pending.length;
-    this.#pending = [];
-    this.#pendingBytes = batchHeaderBytes;
+    this.#next += this.#pendingRecords;
+    this.#clear();
     return taken;
+  }
+
+  #clear(): void {
+    this.#pending = [];
+    this.#pendingRecords = 0;
+    this.#pendingBytes = batchHeaderBytes;
   }
 }
 

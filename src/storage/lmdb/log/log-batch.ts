@@ -50,13 +50,21 @@ export interface ListedRecord {
   bytes: Uint8Array;
 }
 
-/** Encodes an ingested batch. `byteLength`: of the whole batch, counted by the caller. */
-export function encodeBatch(firstId: Uint8Array, records: readonly Uint8Array[], byteLength: number): Buffer {
+/**
+ * Encodes an ingested batch of so many records, one or more a piece. `byteLength`: of the whole batch, counted by the
+ * caller.
+ */
+export function encodeBatch(
+  firstId: Uint8Array,
+  pieces: readonly Uint8Array[],
+  count: number,
+  byteLength: number,
+): Buffer {
   const bytes = Buffer.allocUnsafe(byteLength);
-  let at = writeHeader(bytes, ingestedFormat, firstId, records.length);
-  for (const record of records) {
-    bytes.set(record, at);
-    at += record.length;
+  let at = writeHeader(bytes, ingestedFormat, firstId, count);
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
   }
   return bytes;
 }

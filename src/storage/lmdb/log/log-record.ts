@@ -26,21 +26,62 @@ export interface NewLogRecord {
  * only copied, through the channel and into the batch.
  */
 export function encodeLogRecord(record: NewLogRecord): Buffer {
-  const { device, kind, schema, payload, recordedAtMs } = record;
   const bytes = Buffer.allocUnsafe(logRecordBytes(record));
-  let at = writeHeader(bytes, device, kind, schema, payload.length);
+  writeRecord(bytes, 0, record.device, record);
+  return bytes;
+}
+
+/** Returns its end. */
+function writeRecord(
+  bytes: Buffer,
+  start: number,
+  device: DeviceKey,
+  { kind, schema, payload, recordedAtMs }: Omit<NewLogRecord, 'device'>,
+): number {
+  let at = writeHeader(bytes, start, device, kind, schema, payload.length);
   if (recordedAtMs !== undefined) {
-    bytes[deviceKeyLength] = recordKinds.indexOf(kind) | hasRecordedAt;
+    bytes[start + deviceKeyLength] = recordKinds.indexOf(kind) | hasRecordedAt;
     at = bytes.writeUIntBE(recordedAtMs, at, recordedAtBytes);
   }
   bytes.set(payload, at);
-  return bytes;
+  return at + payload.length;
+}
+
+/** Records one behind the other, and where each ends; one that is absent ends where it would begin. */
+export interface EncodedRecords {
+  bytes: Uint8Array;
+  ends: Uint32Array;
+}
+
+/** Encodes the records of a device in one piece, which may cross threads. */
+export function encodeLogRecords(
+  device: DeviceKey,
+  records: readonly (Omit<NewLogRecord, 'device'> | undefined)[],
+): EncodedRecords {
+  const ends = new Uint32Array(records.length);
+  let byteLength = 0;
+  for (const [index, record] of records.entries()) {
+    if (record !== undefined) byteLength += logRecordBytes(record);
+    ends[index] = byteLength;
+  }
+  // Of its own memory: a structured clone copies the whole buffer under a view.
+  const bytes = Buffer.allocUnsafeSlow(byteLength);
+  let at = 0;
+  for (const record of records) if (record !== undefined) at = writeRecord(bytes, at, device, record);
+  return { bytes, ends };
+}
+
+/** Counts the encoded records from an index on. */
+export function countBehind({ ends }: EncodedRecords, index: number): number {
+  let count = 0;
+  for (let at = index; at < ends.length; at += 1) if (ends[at] !== (ends[at - 1] ?? 0)) count += 1;
+  return count;
 }
 
 /** The same for an ASCII payload, without a buffer of its own. */
 export function encodeTextRecord(device: DeviceKey, kind: RecordKind, schema: string, text: string): Buffer {
   const bytes = Buffer.allocUnsafe(recordHeaderBytes + schema.length + text.length);
-  const at = writeHeader(bytes, device, kind, schema, text.length);
+  const at = writeHeader(bytes, 0, device, kind, schema, text.length);
   bytes.write(text, at, 'latin1');
   return bytes;
 }
@@ -48,16 +89,18 @@ export function encodeTextRecord(device: DeviceKey, kind: RecordKind, schema: st
 /** Returns the offset of the payload. */
 function writeHeader(
   bytes: Buffer,
+  start: number,
   device: DeviceKey,
   kind: RecordKind,
   schema: string,
   payloadBytes: number,
 ): number {
-  bytes.write(device, 0, 'latin1');
-  bytes[deviceKeyLength] = recordKinds.indexOf(kind);
-  bytes[deviceKeyLength + 1] = schema.length;
-  bytes.write(schema, deviceKeyLength + 2, 'latin1');
-  return bytes.writeUIntBE(payloadBytes, deviceKeyLength + 2 + schema.length, 3);
+  const kindAt = start + deviceKeyLength;
+  bytes.write(device, start, 'latin1');
+  bytes[kindAt] = recordKinds.indexOf(kind);
+  bytes[kindAt + 1] = schema.length;
+  bytes.write(schema, kindAt + 2, 'latin1');
+  return bytes.writeUIntBE(payloadBytes, kindAt + 2 + schema.length, 3);
 }
 
 /** A record without its payload. */

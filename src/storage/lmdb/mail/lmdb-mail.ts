@@ -1,7 +1,8 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import type { BroadcastMail } from '../../../domain/mail/broadcast.ts';
 import type { Receipt } from '../../../domain/mail/ended-mail.ts';
-import type { DelayedMail, Mail, MailboxHead } from '../../../domain/mail/mail.ts';
+import type { DelayedMail, Mail, MailboxFront, MailboxHead, MailFront } from '../../../domain/mail/mail.ts';
+import { sequenceMax } from '../../../domain/mail/mail-fields.ts';
 import { mailPageBytesMax, ShardMail } from '../../../domain/mail/shard-mail.ts';
 import type { Page } from '../../../domain/page.ts';
 import type { Environment } from '../environment/environment.ts';
@@ -42,10 +43,28 @@ export class LmdbMail extends ShardMail {
     return { size, mail: decodeMail(bytes) };
   }
 
+  front(device: DeviceKey, { mailsMax, bytesMax }: MailFront): MailboxFront {
+    this.#environment.refresh();
+    const mailbox = this.#tables.mailboxes.getBinaryFast(keyOfDevice(device));
+    const size = mailbox === undefined ? 0 : readSize(mailbox);
+    const mails: Mail[] = [];
+    if (mailbox === undefined || size === 0 || mailsMax === 0) return { size, mails };
+    const start = Buffer.from(keyOfMail(device, readHead(mailbox)));
+    const end = Buffer.from(keyOfMail(device, sequenceMax));
+    let bytes = 0;
+    for (const { value } of this.#tables.mail.getRange({ start, end, limit: mailsMax })) {
+      const mail = decodeMail(value);
+      bytes += mail.payload.length;
+      if (bytes > bytesMax) break;
+      mails.push(mail);
+    }
+    return { size, mails };
+  }
+
   list(device: DeviceKey, after: string, limit: number): Page<Mail> {
     this.#environment.refresh();
     const start = Buffer.from(keyOfMail(device, after === '' ? 0 : Number(after) + 1));
-    const end = Buffer.from(keyOfMail(device, 2 ** 48 - 1));
+    const end = Buffer.from(keyOfMail(device, sequenceMax));
     const jumpsMs = storedJumpsMs(this.#tables.times);
     const items: Mail[] = [];
     let bytes = 0;

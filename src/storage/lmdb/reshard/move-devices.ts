@@ -34,6 +34,7 @@ const deviceIn: Readonly<Record<DeviceTable, (key: Buffer) => DeviceKey>> = {
   due: at(sequenceBytes),
   receipts: at(uuidBytesLength),
   dead: at(deadDeviceAt),
+  queues: at(0),
   idempotency: at(uuidBytesLength),
   sent: at(uuidBytesLength),
   broadcast: at(uuidBytesLength),

@@ -1,11 +1,15 @@
+import type { MailboxFront } from '../../../domain/mail/mail.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { ShardStreams } from '../../../domain/shard-streams.ts';
+import { isReading, type Sync, type SyncOutcome, type SyncWritten } from '../../../domain/sync/sync.ts';
 import type { StorageConfig } from '../../config.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
 import { LmdbDevices } from '../devices/lmdb-devices.ts';
 import type { Environment } from '../environment/environment.ts';
-import { openTables } from '../layout/tables.ts';
+import { openTables, type Tables } from '../layout/tables.ts';
 import { LmdbLog } from '../log/lmdb-log.ts';
+import { encodeLogRecords } from '../log/log-record.ts';
+import { readQueuePosition } from '../log/queue-positions.ts';
 import { LmdbDeadLetters } from '../mail/lmdb-dead-letters.ts';
 import { LmdbDedupe } from '../mail/lmdb-dedupe.ts';
 import { LmdbMail } from '../mail/lmdb-mail.ts';
@@ -28,11 +32,15 @@ export class LmdbShard implements Shard {
   readonly streams: ShardStreams;
   readonly dedupe: LmdbDedupe;
   readonly #queue: WriteQueue;
+  readonly #environment: Environment;
+  readonly #tables: Tables;
 
   constructor({ environment, versions, owner, depth, settings }: LmdbShardOptions) {
     const tables = openTables(environment);
     const queue = new WriteQueue(owner, depth, settings);
     this.#queue = queue;
+    this.#environment = environment;
+    this.#tables = tables;
     this.streams = owner;
     this.devices = new LmdbDevices({ environment, tables, versions, presence: owner.presence, queue });
     this.mail = new LmdbMail(environment, tables, queue);
@@ -43,5 +51,31 @@ export class LmdbShard implements Shard {
 
   accepts(): boolean {
     return this.#queue.accepts();
+  }
+
+  async sync(sync: Sync): Promise<SyncOutcome> {
+    if (isReading(sync)) return { ...this.#read(sync), mailbox: this.mail.front(sync.device, sync.mail) };
+    const { queue, settled } = await this.#write(sync);
+    return { queue, settled, mailbox: this.#frontBehind(sync) };
+  }
+
+  /** A mail that is damaged must not have what was written be sent again. */
+  #frontBehind({ device, mail }: Sync): MailboxFront | undefined {
+    try {
+      return this.mail.front(device, mail);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #write({ device, records: accepted, queue, settlements }: Sync): Promise<SyncWritten> {
+    const records = encodeLogRecords(device, accepted);
+    return this.#queue.write('sync', { device, records, queue, settlements }, records.bytes.length);
+  }
+
+  #read({ device, queue }: Sync): SyncWritten {
+    if (queue === undefined) return { queue: undefined, settled: [] };
+    this.#environment.refresh();
+    return { queue: readQueuePosition(this.#tables, device, queue.name), settled: [] };
   }
 }

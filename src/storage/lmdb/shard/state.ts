@@ -12,6 +12,7 @@ import type {
   ReplayOutcome,
 } from '../../../domain/mail/mail.ts';
 import type { IngestOutcome } from '../../../domain/records/record.ts';
+import type { SyncWritten } from '../../../domain/sync/sync.ts';
 import { type Effects, sweepMailsMax, sweepRecordsMax } from '../../../domain/write.ts';
 import { IdempotencyKeys } from '../../tables/idempotency-keys.ts';
 import { DeviceWrites } from '../devices/device-writes.ts';
@@ -24,8 +25,10 @@ import { ShardClock } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import { IngestLog, type LogBatch } from '../log/ingest-log.ts';
 import type { IndexStep } from '../log/log-indexer.ts';
+import { countBehind } from '../log/log-record.ts';
 import { storeTrimState } from '../log/log-trim-state.ts';
 import type { TrimStep } from '../log/log-trimmer.ts';
+import { QueuePositions } from '../log/queue-positions.ts';
 import { BroadcastMarks } from '../mail/broadcast-marks.ts';
 import { DeadLetters } from '../mail/dead-letters.ts';
 import { DedupeKeys } from '../mail/dedupe-keys.ts';
@@ -33,7 +36,7 @@ import { DelayedMailTable } from '../mail/delayed-mail.ts';
 import { MailHistory } from '../mail/mail-history.ts';
 import { MailRetention } from '../mail/mail-retention.ts';
 import { Mailboxes } from '../mail/mailbox.ts';
-import type { Append, Write, WriteAnswer } from './write.ts';
+import type { Append, AppendSync, Write, WriteAnswer } from './write.ts';
 
 function noEffects(): Effects {
   return { changed: [], announcements: [], endedStreams: [], recheckedStreams: [], droppedLetters: 0 };
@@ -62,6 +65,7 @@ export class ShardState {
   readonly #dedupeKeys: DedupeKeys;
   readonly #broadcasts: BroadcastMarks;
   readonly #log: IngestLog;
+  readonly #queues: QueuePositions;
   readonly #keys: IdempotencyKeys;
   #effects: Effects = noEffects();
 
@@ -71,6 +75,7 @@ export class ShardState {
     this.#broadcasts = new BroadcastMarks(tables.broadcast);
     this.#devices = new DeviceWrites(tables, () => this.#effects);
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
+    this.#queues = new QueuePositions(tables);
     this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
     this.#history = new MailHistory(tables.receipts, this.#letters, this.#log);
     const delayed = new DelayedMailTable(tables, options.delayedMailsPerDeviceMax);
@@ -84,6 +89,8 @@ export class ShardState {
     switch (write.type) {
       case 'ingest':
         return this.#ingest(write.params);
+      case 'sync':
+        return this.#sync(write.params);
       case 'settle':
         this.#effects.changed.push(write.params.device);
         return this.#mailboxes.settle(write.params, this.clock.lifeMs());
@@ -175,6 +182,17 @@ export class ShardState {
     }
     this.#log.append(record);
     return 'stored';
+  }
+
+  #sync({ device, records, queue, settlements }: AppendSync): SyncWritten {
+    const step = queue && this.#queues.advance(device, queue, records.ends.length);
+    const known = step?.known ?? 0;
+    const count = countBehind(records, known);
+    if (count > 0) this.#log.append(records.bytes.subarray(records.ends[known - 1] ?? 0), count);
+    if (settlements.length > 0) this.#effects.changed.push(device);
+    const lifeMs = this.clock.lifeMs();
+    const settled = settlements.map((one) => this.#mailboxes.settle({ device, ...one }, lifeMs));
+    return { queue: step?.position, settled };
   }
 
   /** Applies D18 for senders: commits the key and the mail's id with the mail. */

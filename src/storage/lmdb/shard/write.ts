@@ -1,14 +1,21 @@
+import type { Settle } from '../../../domain/mail/mail.ts';
 import type { Ingest, IngestOutcome } from '../../../domain/records/record.ts';
+import type { Sync, SyncWritten } from '../../../domain/sync/sync.ts';
 import type { ShardWrites } from '../../../domain/write.ts';
 import type { IndexStep } from '../log/log-indexer.ts';
+import type { EncodedRecords } from '../log/log-record.ts';
 import type { TrimStep } from '../log/log-trimmer.ts';
 
 /** An `Ingest` for the owner: its record is already encoded for the log. */
 export type Append = Pick<Ingest, 'device' | 'idempotency'> & { record: Uint8Array };
 
+/** A `Sync` for the owner: its records are already encoded, and the mailbox is read after the commit. */
+export type AppendSync = Pick<Sync, 'device' | 'queue' | 'settlements'> & { records: EncodedRecords };
+
 /** Parameters and answer of every write to a shard's owner. They also cross threads. */
 export interface Writes extends ShardWrites {
   ingest: { params: Append; answer: IngestOutcome };
+  sync: { params: AppendSync; answer: SyncWritten };
   trim: { params: TrimStep; answer: undefined };
   index: { params: IndexStep; answer: undefined };
 }
@@ -30,5 +37,8 @@ export function addsRecords(write: Write): boolean {
     'createDevices',
     'putDevices',
   ];
-  return growing.includes(write.type) || (write.type === 'settle' && write.params.verb === 'requeue');
+  const requeues = ({ verb }: Pick<Settle, 'verb'>): boolean => verb === 'requeue';
+  if (write.type === 'settle') return requeues(write.params);
+  if (write.type !== 'sync') return growing.includes(write.type);
+  return write.params.records.bytes.length > 0 || write.params.settlements.some(requeues);
 }

@@ -1,6 +1,7 @@
 import { type DeviceKey, deviceKeyLength, fleetIdOf, isDeviceKey } from '../../../core/identity.ts';
 import { isUuid, uuidBytesLength } from '../../../core/uuid.ts';
 import { keyDigestBytes, senderMark } from '../../../domain/idempotency.ts';
+import { isQueueList } from '../../../domain/sync/device-queues.ts';
 import { isForgottenRecord } from '../../tables/idempotency-keys.ts';
 import { isSeenRecord } from '../layout/activity-record.ts';
 import { isDeviceRecord } from '../layout/device-record.ts';
@@ -55,6 +56,10 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
   verifyBroadcast(walk, belongsHere);
   walk('activity', (key, value) => {
     if (!isSeenRecord(value)) return 'the record does not decode';
+    return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
+  });
+  walk('queues', (key, value) => {
+    if (!isQueueList(value)) return 'the record does not decode';
     return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
   });
   counts.mails = verifyMail(tables, walk, exists, findings);

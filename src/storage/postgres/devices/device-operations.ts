@@ -132,7 +132,7 @@ async function deleteDevice(work: UnitOfWork, transaction: Transaction, device: 
   if (row === undefined) return false;
   // Rows of `device` and `activity` are also changed without a lock on the mailbox: `DatabaseTable.remove` would miss
   // one changed meanwhile.
-  for (const table of ['mail', 'delayed_mail', 'device', 'activity', 'mailbox']) {
+  for (const table of ['mail', 'delayed_mail', 'device', 'activity', 'device_queue', 'mailbox']) {
     transaction.query(`DELETE FROM ${table} WHERE device = $1`, [device]);
   }
   for (const tag of row.tags) work.tags.remove({ fleet_id: fleetIdOf(device), tag, device });

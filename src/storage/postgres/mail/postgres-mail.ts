@@ -2,7 +2,15 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import { copyUuid } from '../../../core/uuid.ts';
 import type { BroadcastMail } from '../../../domain/mail/broadcast.ts';
 import type { Receipt } from '../../../domain/mail/ended-mail.ts';
-import type { DelayedMail, Mail, MailboxHead, Settle, SettleOutcome } from '../../../domain/mail/mail.ts';
+import type {
+  DelayedMail,
+  Mail,
+  MailboxFront,
+  MailboxHead,
+  MailFront,
+  Settle,
+  SettleOutcome,
+} from '../../../domain/mail/mail.ts';
 import { keptFields } from '../../../domain/mail/mail-fields.ts';
 import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
 import { mailPageBytesMax, ShardMail } from '../../../domain/mail/shard-mail.ts';
@@ -13,7 +21,14 @@ import { QueryBatcher } from '../connection/query-batcher.ts';
 import type { DatabaseTable } from '../schema/table.ts';
 import { type BroadcastMarkRow, delayedMail, type MailRow, mail, receipt } from '../schema/tables.ts';
 import type { Writer } from '../writes/writer.ts';
-import { mailColumns, mailOfRow, type QueuedRow, readHeads } from './mailbox-heads.ts';
+import {
+  mailColumns,
+  mailOfRow,
+  type QueuedRow,
+  readFronts,
+  readHeads,
+  type WantedFront,
+} from './mailbox-heads.ts';
 
 /** Statements of one kind in flight; devices that come meanwhile share the next one. */
 const readsMax = 2;
@@ -84,6 +99,7 @@ export class PostgresMail extends ShardMail {
   readonly #database: Database;
   readonly #sizes: QueryBatcher<DeviceKey, number>;
   readonly #heads: QueryBatcher<DeviceKey, MailboxHead>;
+  readonly #fronts: QueryBatcher<WantedFront, MailboxFront>;
 
   constructor(database: Database, writer: Writer) {
     super(writer);
@@ -104,6 +120,11 @@ export class PostgresMail extends ShardMail {
       readsMax,
       database.timeoutMilliseconds,
     );
+    this.#fronts = new QueryBatcher(
+      (wanted) => readFronts(database, wanted),
+      readsMax,
+      database.timeoutMilliseconds,
+    );
   }
 
   size(device: DeviceKey): Promise<number> {
@@ -112,6 +133,10 @@ export class PostgresMail extends ShardMail {
 
   head(device: DeviceKey): Promise<MailboxHead> {
     return this.#heads.add(device);
+  }
+
+  front(device: DeviceKey, front: MailFront): Promise<MailboxFront> {
+    return this.#fronts.add({ device, ...front });
   }
 
   override settleThenHead(settle: Settle): Promise<SettleOutcome> {

@@ -130,4 +130,7 @@ export const migrations: readonly string[] = [
   -- trimmer, once nobody writes to them any more, since it would wait for writers and they for it.
   CREATE INDEX record_by_device ON ONLY record (device, position);
   `,
+  `
+  ${tables.deviceQueue.create('WITH (fillfactor = 70)')}
+  `,
 ];

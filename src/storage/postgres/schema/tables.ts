@@ -160,6 +160,14 @@ export const idempotency = new DatabaseTable({
 });
 export type IdempotencyRow = RowOf<typeof idempotency>;
 
+/** One row per device that has queues of its own (device-queues.ts); the lock of its mailbox is of it, too. */
+export const deviceQueue = new DatabaseTable({
+  table: 'device_queue',
+  columns: { device: deviceKey, queues: bytea },
+  key: ['device'],
+});
+export type DeviceQueueRow = RowOf<typeof deviceQueue>;
+
 /** Appending uses a statement of its own. */
 export const record = new DatabaseTable({
   table: 'record',

@@ -8,6 +8,7 @@ import { deviceOperations, exclusiveDeviceOperations } from '../devices/device-o
 import { ingestOperations } from '../log/ingest.ts';
 import { PostgresLog } from '../log/postgres-log.ts';
 import { RecordTrimmer } from '../log/record-trimmer.ts';
+import { syncOperations } from '../log/sync.ts';
 import { maintainKeyPartitions } from '../mail/key-claims.ts';
 import { exclusiveMailOperations, type MailOptions, mailOperations } from '../mail/mail-operations.ts';
 import { checkServable } from '../schema/migrate.ts';
@@ -51,7 +52,12 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
   const database = new Database(options);
   const writer = new Writer({
     database,
-    operations: { ...deviceOperations, ...ingestOperations(options), ...mailOperations(options) },
+    operations: {
+      ...deviceOperations,
+      ...ingestOperations(options),
+      ...syncOperations(options),
+      ...mailOperations(options),
+    },
     exclusiveOperations: { ...exclusiveDeviceOperations, ...exclusiveMailOperations(options) },
     concurrency: Math.max(1, Math.floor(connectionsMax * writingShare)),
     settings: options.settings,

@@ -1,4 +1,5 @@
 import type { Ingest, IngestOutcome } from '../../../domain/records/record.ts';
+import type { Sync, SyncOutcome } from '../../../domain/sync/sync.ts';
 import type { ShardWrites } from '../../../domain/write.ts';
 import type { Transaction } from '../connection/database.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
@@ -6,6 +7,7 @@ import type { UnitOfWork } from './unit-of-work.ts';
 /** All writes of the engine: parameters and answers. No record crosses threads here. */
 export interface OperationWrites extends ShardWrites {
   ingest: { params: Ingest; answer: IngestOutcome };
+  sync: { params: Sync; answer: SyncOutcome };
 }
 export type OperationType = keyof OperationWrites;
 export type OperationAnswer<T extends OperationType = OperationType> = OperationWrites[T]['answer'];

@@ -1,4 +1,6 @@
+import { logRecordBytes } from '../../../domain/records/record.ts';
 import type { Shard } from '../../../domain/shard.ts';
+import { isReading, type Sync, type SyncOutcome } from '../../../domain/sync/sync.ts';
 import type { Database } from '../connection/database.ts';
 import { PostgresDevices } from '../devices/postgres-devices.ts';
 import type { PostgresLog } from '../log/postgres-log.ts';
@@ -45,6 +47,16 @@ export class PostgresShard implements Shard {
 
   accepts(): boolean {
     return this.#writer.accepts();
+  }
+
+  async sync(sync: Sync): Promise<SyncOutcome> {
+    const { device, records, queue, mail } = sync;
+    // Where a queue stands is rarely asked for alone: not worth a statement of its own.
+    if (queue === undefined && isReading(sync)) {
+      return { queue, settled: [], mailbox: await this.mail.front(device, mail) };
+    }
+    const bytes = records.reduce((sum, record) => sum + (record ? logRecordBytes(record) : 0), 0);
+    return this.#writer.write('sync', sync, bytes);
   }
 
   /** Sizes of the database. @throws ApiError unavailable */

@@ -1,7 +1,7 @@
 import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
 import { generateUuid } from '../../../core/uuid.ts';
 import { senderMark } from '../../../domain/idempotency.ts';
-import type { MailboxHead } from '../../../domain/mail/mail.ts';
+import type { MailboxFront, MailboxHead, MailFront } from '../../../domain/mail/mail.ts';
 import type { RecordKind } from '../../../domain/records/record.ts';
 import type { Effects } from '../../../domain/write.ts';
 import type { Session } from '../connection/database.ts';
@@ -10,7 +10,7 @@ import { FleetCountChanges, SeenNotes } from '../devices/seen-notes.ts';
 import { DatabaseDeadLetters } from '../mail/dead-letters.ts';
 import { KeyClaims } from '../mail/key-claims.ts';
 import { DatabaseMailQueue } from '../mail/mail-queue.ts';
-import { readHeads } from '../mail/mailbox-heads.ts';
+import { readFronts, readHeads, type WantedFront } from '../mail/mailbox-heads.ts';
 import { RowSet } from '../schema/row-set.ts';
 import * as tables from '../schema/tables.ts';
 import type { MailboxEvent } from '../streams/stream-notifications.ts';
@@ -61,6 +61,7 @@ export class UnitOfWork {
   readonly dedupe = new RowSet(tables.dedupe);
   readonly marks = new RowSet(tables.broadcastMark);
   readonly keys = new RowSet(tables.idempotency);
+  readonly queues = new RowSet(tables.deviceQueue);
   readonly values = new RowSet(tables.value);
   readonly devices = new RowSet(tables.device);
   readonly tags = new RowSet(tables.deviceTag);
@@ -72,6 +73,7 @@ export class UnitOfWork {
   nowMs = 0;
   readonly #records: NewRecord[] = [];
   readonly #heads: { device: DeviceKey; answer: { head?: MailboxHead | undefined } }[] = [];
+  readonly #fronts: (WantedFront & { answer: { mailbox: MailboxFront | undefined } })[] = [];
 
   /**
    * Loads all preloaded rows, in two waves at most. Mailboxes are locked before any row of their devices is read, so
@@ -85,7 +87,9 @@ export class UnitOfWork {
       ...[this.devices, this.tags, this.activity, this.delayed, this.receipts].map((rows) =>
         rows.load(session),
       ),
-      ...[this.letters, this.dedupe, this.marks, this.keys, this.values].map((rows) => rows.load(session)),
+      ...[this.letters, this.dedupe, this.marks, this.keys, this.queues, this.values].map((rows) =>
+        rows.load(session),
+      ),
       this.claims.load(session),
     ]);
     this.nowMs = nowMs;
@@ -107,15 +111,29 @@ export class UnitOfWork {
     this.#heads.push({ device, answer });
   }
 
+  /** Likewise the front of a mailbox. */
+  wantFront(device: DeviceKey, front: MailFront, answer: { mailbox: MailboxFront | undefined }): void {
+    this.#fronts.push({ device, ...front, answer });
+  }
+
   /**
-   * Reads the heads that are wanted: to be sent behind `store`, along with the commit, at no round trip of its own. Never
+   * Reads what is wanted of mailboxes: to be sent behind `store`, along with the commit, at no round trip of its own. Never
    * rejects: a statement that fails fails the commit, and a settlement that is done may be answered without a head.
    */
-  async readHeads(session: Session): Promise<void> {
-    if (this.#heads.length === 0) return;
-    const devices = this.#heads.map(({ device }) => device);
-    const heads = await readHeads(session, devices).catch(() => []);
-    for (const [index, { answer }] of this.#heads.entries()) answer.head = heads[index];
+  async readMailboxes(session: Session): Promise<void> {
+    const wantedHeads = this.#heads;
+    const wantedFronts = this.#fronts;
+    const [heads, fronts] = await Promise.all([
+      wantedHeads.length === 0
+        ? []
+        : readHeads(
+            session,
+            wantedHeads.map(({ device }) => device),
+          ).catch(() => []),
+      wantedFronts.length === 0 ? [] : readFronts(session, wantedFronts).catch(() => []),
+    ]);
+    for (const [index, { answer }] of wantedHeads.entries()) answer.head = heads[index];
+    for (const [index, { answer }] of wantedFronts.entries()) answer.mailbox = fronts[index];
   }
 
   append(record: NewRecord): void {
@@ -137,6 +155,7 @@ export class UnitOfWork {
       this.dedupe,
       this.marks,
       this.keys,
+      this.queues,
       this.letters,
     ]) {
       rows.store(session);

@@ -207,9 +207,9 @@ export class Writer {
       }
       work.store(transaction);
       notifyStreams(transaction, work);
-      const heads = work.readHeads(transaction);
+      const mailboxes = work.readMailboxes(transaction);
       await transaction.commit();
-      await heads;
+      await mailboxes;
       onCommit?.(work);
       return answers;
     });

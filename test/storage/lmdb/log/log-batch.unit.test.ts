@@ -22,7 +22,7 @@ const bytesOf = (number: number): Buffer =>
   });
 const records = [0, 1, 2, 3, 4].map(bytesOf);
 const length = records.reduce((sum, bytes) => sum + bytes.length, batchHeaderBytes);
-const ingested = encodeBatch(generateUuid(), records, length);
+const ingested = encodeBatch(generateUuid(), records, records.length, length);
 const listed = encodeListedBatch(
   records.map((bytes) => ({ id: Buffer.from(generateUuid()), timeMs: 1, isRelocated: true, bytes })),
   0,

@@ -60,7 +60,7 @@ class IndexedLog {
       }),
     );
     const bytes = records.reduce((sum, { length }) => sum + length, 21);
-    const batch = encodeBatch(generateUuid(), records, bytes);
+    const batch = encodeBatch(generateUuid(), records, records.length, bytes);
     this.environment.writeSync(() => this.tables.log.putSync(sequenceKey(first), batch));
     this.known.push(...owners.map((device, index) => ({ position: first + index, device })));
     this.end = first + owners.length;

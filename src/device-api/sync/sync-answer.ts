@@ -1,0 +1,54 @@
+import { ApiError } from '../../core/errors.ts';
+import { formatUuid } from '../../core/uuid.ts';
+import type { Mail, SettleOutcome } from '../../domain/mail/mail.ts';
+import type { SyncOutcome } from '../../domain/sync/sync.ts';
+import { createMailboxReply, createReply, type Reply, statusOf } from '../server/reply.ts';
+
+/** Why each item of a sync was refused; undefined for one that was not. */
+export interface SyncVerdict {
+  records: readonly (ApiError | undefined)[];
+  settlements: readonly (ApiError | undefined)[];
+}
+
+/** The error of a settlement (D15). */
+export function settleError(result: SettleOutcome['result'], mailboxSize?: number): ApiError | undefined {
+  if (result === 'settled') return undefined;
+  const options = mailboxSize === undefined ? {} : { mailboxSize };
+  return new ApiError(result === 'not_found' ? 'mail_not_found' : 'mail_already_settled', options);
+}
+
+/** Answers a sync (D29): the payloads of mail byte for byte. */
+export function syncReply(
+  { records, settlements }: SyncVerdict,
+  { queue, mailbox }: SyncOutcome,
+  strict: boolean,
+): Reply {
+  let front = `{"records":[${itemsText(records, 201, strict)}],"settled":[${itemsText(settlements, 200, strict)}]`;
+  if (queue !== undefined) front += `,"stored_to":${queue.storedTo},"skipped":${queue.skipped}`;
+  const end = `,"time":${Date.now()}}`;
+  if (mailbox === undefined) return createReply(200, front + end);
+  front += `,"mailbox_size":${mailbox.size},"mail":[`;
+  if (mailbox.mails.length === 0) return createMailboxReply(200, `${front}]${end}`, mailbox.size);
+  const mails = mailbox.mails.flatMap((mail, index) => partsOf(mail, index === 0 ? front : ','));
+  return createMailboxReply(200, Buffer.concat([...mails, Buffer.from(`]${end}`)]), mailbox.size);
+}
+
+function itemsText(errors: readonly (ApiError | undefined)[], status: number, strict: boolean): string {
+  const done = `{"status":${status}}`;
+  let text = '';
+  for (const error of errors) {
+    if (text !== '') text += ',';
+    text += error === undefined ? done : refusedText(error, strict);
+  }
+  return text;
+}
+
+function refusedText(error: ApiError, strict: boolean): string {
+  return JSON.stringify({ status: statusOf(error, strict), ...error.toJSON() });
+}
+
+/** No name has a character that JSON would escape. */
+function partsOf({ id, name, payload, requeueCount }: Mail, before: string): Buffer[] {
+  const head = `${before}{"id":"${formatUuid(id)}","name":"${name}","payload":`;
+  return [Buffer.from(head), payload, Buffer.from(`,"requeue_count":${requeueCount}}`)];
+}
