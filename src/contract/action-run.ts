@@ -13,7 +13,7 @@ import {
   time,
 } from './document.ts';
 import { mailStates } from './mail.ts';
-import { recordDocument, runKind } from './record.ts';
+import { answeredMailId, recordDocument, runKind } from './record.ts';
 import { declareRoutes } from './routes/route.ts';
 
 /** docs/actions/operating.md explains each. */
@@ -118,6 +118,7 @@ const deadRunDocument = Type.Object({
   name: Type.String(),
   stored_at: time,
   recorded_at: Type.Optional(recordedAt),
+  mail_id: Type.Optional(answeredMailId),
   failed_at: time,
   attempts: Type.Integer(),
   error: runError,

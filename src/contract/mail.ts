@@ -70,6 +70,10 @@ const receiptDocument = Type.Object({
   first_fetched_at: nullable('string'),
   requeue_count: Type.Integer(),
   settled_at: nullable('string', { description: 'When it was settled, expired or withdrawn.' }),
+  reply: Type.Unsafe<Record<string, unknown> | null>({
+    type: ['object', 'null'],
+    description: 'What the device answered with its settlement, byte for byte.',
+  }),
 });
 export type ReceiptDocument = Static<typeof receiptDocument>;
 

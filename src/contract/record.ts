@@ -3,8 +3,9 @@ import { pageLimit, recordedAt, repeatedParameter, time, timeText } from './docu
 import { declareRoutes } from './routes/route.ts';
 
 /** Kinds of records that a device sends and that actions run for. */
-export const runKind = Type.Enum(['datapoint', 'message']);
-export const recordKind = Type.Enum(['datapoint', 'message', 'receipt']);
+export const runKind = Type.Enum(['datapoint', 'message', 'reply']);
+export const recordKind = Type.Enum(['datapoint', 'message', 'receipt', 'reply']);
+export const answeredMailId = Type.String({ description: 'Only of a reply: the mail that it answers.' });
 
 /** A record without what its device sent. */
 export const recordHeadDocument = Type.Object({
@@ -14,6 +15,7 @@ export const recordHeadDocument = Type.Object({
   schema: Type.String(),
   stored_at: time,
   recorded_at: Type.Optional(recordedAt),
+  mail_id: Type.Optional(answeredMailId),
 });
 export const recordDocument = Type.Interface([recordHeadDocument], {
   payload: Type.Object({}, { description: 'As it was sent.' }),
@@ -46,7 +48,7 @@ const valuesMax = 100;
 
 const linesAnswer = {
   description:
-    'NDJSON: `record_id`, `device_id`, `kind`, `schema`, `stored_at`, `recorded_at` if the device gave one, `payload` as it was sent, and `cursor`.',
+    'NDJSON: `record_id`, `device_id`, `kind`, `schema`, `stored_at`, `recorded_at` if the device gave one, `mail_id` of a reply, `payload` as it was sent, and `cursor`.',
   content: { 'application/x-ndjson': { schema: Type.String() } },
 };
 const recordFilter = {
@@ -54,7 +56,7 @@ const recordFilter = {
   schema: repeatedParameter(
     Type.String({ maxLength: 255 }),
     valuesMax,
-    'Records of these schemas; for receipts, the name of the mail.',
+    'Records of these schemas; for receipts and replies, the name of the mail.',
   ),
   device: repeatedParameter(Type.String(), valuesMax, 'Records of these devices.'),
 };

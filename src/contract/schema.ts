@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { bytesBody, closedObject, listOf, nullable } from './document.ts';
 import { declareRoutes, noDocument } from './routes/route.ts';
 
-const schemaKind = Type.Enum(['datapoint', 'message', 'mail']);
+const schemaKind = Type.Enum(['datapoint', 'message', 'mail', 'reply']);
 const schemaDocument = Type.Object({
   kind: schemaKind,
   name: Type.String(),

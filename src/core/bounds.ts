@@ -14,6 +14,8 @@ export const mailTtlSecondsMax = 315_360_000;
 export const mailDelaySecondsMax = 315_360_000;
 /** Largest requeue limit of a mail that has one. */
 export const mailRequeuesMax = 254;
+/** Bytes of a device's reply to a mail (D31). */
+export const replyBytesMax = 4_096;
 /** Records that each version of an action is tested with. */
 export const testsPerActionMax = 20;
 /** Records in all tests of an action together, each of which takes a run. */

@@ -86,7 +86,7 @@ class FleetView {
   constructor(fleet: Fleet, options: FleetsOptions) {
     this.#fleet = fleet;
     this.#options = options;
-    this.#schemas = { datapoint: new Map(), message: new Map(), mail: new Map() };
+    this.#schemas = { datapoint: new Map(), message: new Map(), mail: new Map(), reply: new Map() };
     this.checks = new CheckBudget(options.settings);
     this.#compilations = new CompileBudget(options.settings, this.checks, options.defersCompiling);
   }
@@ -118,6 +118,10 @@ class FleetView {
 
   schema(kind: SchemaKind, name: string): Schema | undefined {
     return this.#schemas[kind].get(name);
+  }
+
+  get checksReplies(): boolean {
+    return this.#schemas.reply.size > 0;
   }
 }
 
@@ -165,5 +169,15 @@ export class Fleets {
   /** Checks mail if it has a schema, which is optional (D12). */
   checkMail(fleetId: string, name: string, payload: JsonObject, bytes: number): void {
     this.#views.get(fleetId)?.schema('mail', name)?.check(payload, bytes);
+  }
+
+  /** The schema of the replies to a mail, which is optional (D31). */
+  replySchema(fleetId: string, name: string): Schema | undefined {
+    return this.#views.get(fleetId)?.schema('reply', name);
+  }
+
+  /** True if some replies of the fleet have a schema: without, nobody needs the name of the mail. */
+  checksReplies(fleetId: string): boolean {
+    return this.#views.get(fleetId)?.checksReplies === true;
   }
 }

@@ -18,8 +18,9 @@ interface Parts {
 
 type Routes = typeof receiptRoutes;
 
-function describe(receipt: Receipt): ReceiptDocument {
-  return {
+/** Formats a receipt as JSON with the reply's own bytes (D11). */
+export function describeReceipt(receipt: Receipt): Buffer {
+  const document: Omit<ReceiptDocument, 'reply'> = {
     mail_id: formatUuid(receipt.mailId),
     device_id: deviceIdOf(receipt.device),
     name: receipt.name,
@@ -32,6 +33,11 @@ function describe(receipt: Receipt): ReceiptDocument {
     requeue_count: receipt.requeueCount,
     settled_at: timeTextOf(receipt.settledAtMs),
   };
+  return Buffer.concat([
+    Buffer.from(`${JSON.stringify(document).slice(0, -1)},"reply":`),
+    receipt.reply ?? Buffer.from('null'),
+    Buffer.from('}'),
+  ]);
 }
 
 /** @throws ApiError invalid_mail_id. */
@@ -43,7 +49,7 @@ export function mailIdOf(text: string): Buffer {
 
 const showReceipt =
   (context: Parts): HandlerOf<Routes, 'GET /fleets/{fleet_id}/devices/{device_id}/mail/{mail_id}'> =>
-  async ({ params }) => {
+  async ({ params }, reply) => {
     const { shards } = context;
     const device = deviceOfRequest(context, params);
     const receipt = await shards.of(device).mail.receipt(device, mailIdOf(params.mail_id));
@@ -53,7 +59,7 @@ const showReceipt =
       });
     }
     if (receipt.state === 'queued') context.watched.glance(device);
-    return describe(receipt);
+    return reply.type('application/json').send(describeReceipt(receipt));
   };
 
 const showPayload =

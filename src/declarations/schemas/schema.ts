@@ -8,7 +8,7 @@ import { exhaustiveSteps } from './schema-cost.ts';
 import { patternsSize, SchemaPatterns } from './schema-patterns.ts';
 import { Validator } from './validator.ts';
 
-export const schemaKinds = ['datapoint', 'message', 'mail'] as const;
+export const schemaKinds = ['datapoint', 'message', 'mail', 'reply'] as const;
 export type SchemaKind = (typeof schemaKinds)[number];
 
 /**

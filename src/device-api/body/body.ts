@@ -80,6 +80,11 @@ export function deviceBodyLimits(config: DeviceApiConfig): BodyLimits {
   return { settings: config.settings, bytesMax: config.bodyBytesMax, bytesMaxKey: 'bodyBytesMax', memory };
 }
 
+/** The same for an endpoint with a limit of its own. */
+export function limitedTo(limits: BodyLimits, bytesMax: number | undefined): BodyLimits {
+  return bytesMax === undefined ? limits : { ...limits, bytesMax, bytesMaxKey: undefined };
+}
+
 export function claimBodyLimits(config: DeviceApiConfig): BodyLimits {
   const memory = new BodyMemory(config.claimMemoryBytesMax, 'claimMemoryBytesMax');
   return { settings: config.settings, bytesMax: claimBytesMax, bytesMaxKey: undefined, memory };

@@ -1,10 +1,12 @@
+import { replyBytesMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { parseUuid } from '../../core/uuid.ts';
-import type { Mail, SettleVerb } from '../../domain/mail/mail.ts';
+import type { Mail, Settle, SettleVerb } from '../../domain/mail/mail.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { type Reply, type ReplyHeaders, settledReply, withMailbox } from '../server/reply.ts';
 import { settleError } from '../sync/sync-answer.ts';
+import { checkedReply, parseReply } from './mail-reply.ts';
 import { headReply } from './mailbox-next.ts';
 
 /** D28: the preference of who takes the next mail with the answer (RFC 7240). */
@@ -18,19 +20,27 @@ function prefersNext(prefer: string): boolean {
   return plain.split(',').some((preference) => preference.split(';', 1)[0] === representation);
 }
 
-/** `PUT /v1/mailbox/ack|reject|requeue/:mail_id` (D14, D15). Errors too carry the mailbox size. */
+/** `PUT /v1/mailbox/ack|reject|requeue/:mail_id` (D14, D15), with a reply (D31). Errors too carry the mailbox size. */
 function settle(verb: SettleVerb): Endpoint {
   return {
     method: 'PUT',
     path: `/v1/mailbox/${verb}/:mail_id`,
+    takesBody: true,
+    bodyBytesMax: replyBytesMax,
     writes: true,
-    async handle({ device, input, cached, shard }: DeviceRequest, { activity }: HttpContext): Promise<Reply> {
+    async handle(request: DeviceRequest, { activity, fleets }: HttpContext): Promise<Reply> {
+      const { device, input, cached, shard } = request;
       const mailId = parseUuid(input.parameter);
       if (mailId === undefined) {
         throw new ApiError('invalid_mail_id', { mailboxSize: await shard.mail.size(device) });
       }
+      const settling: Settle = { device, mailId, verb };
+      if (input.body.length > 0) {
+        const reply = parseReply(verb, input.body);
+        if (reply !== undefined) settling.reply = await checkedReply(request, fleets, mailId, reply);
+      }
       const fetched = activity.takeFetches(cached, mailId);
-      const settling = fetched === undefined ? { device, mailId, verb } : { device, mailId, verb, fetched };
+      if (fetched !== undefined) settling.fetched = fetched;
       const isNextAsked = prefersNext(input.headers.prefer);
       const settled = isNextAsked ? shard.mail.settleThenHead(settling) : shard.mail.settle(settling);
       const { result, mailboxSize, head } = await settled.catch((error: unknown) => {

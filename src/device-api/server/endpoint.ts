@@ -47,6 +47,8 @@ interface EndpointTraits {
   takesQuery?: boolean;
   /** Takes JSON: the content type and the size are checked before the handler runs. */
   takesBody?: boolean;
+  /** Largest body, where that is less than `bodyBytesMax`. */
+  bodyBytesMax?: number;
   /** Changes the mailbox or the log, so it is refused early while the shard's queue is full. */
   writes?: boolean;
 }

@@ -1,7 +1,7 @@
 import { sleep } from '../../core/async.ts';
 import type { TlsFiles } from '../../core/config/tls.ts';
 import { ApiError, unavailable } from '../../core/errors.ts';
-import { type BodyLimits, claimBodyLimits, deviceBodyLimits } from '../body/body.ts';
+import { type BodyLimits, claimBodyLimits, deviceBodyLimits, limitedTo } from '../body/body.ts';
 import { claimEndpoint } from '../endpoints/claim.ts';
 import { endpoints } from '../endpoints/index.ts';
 import { pulseKindOf } from '../limits/fleet-pulse.ts';
@@ -147,7 +147,8 @@ export class DeviceServer {
     context.connections.watch(app);
     for (const [index, endpoint] of endpoints.entries()) {
       const method = endpoint.method.toLowerCase() as 'get' | 'head' | 'post' | 'put';
-      const route = { endpoint, context, bodies: this.#bodies, pulseKind: pulseKindOf(endpoint.path) };
+      const bodies = limitedTo(this.#bodies, endpoint.bodyBytesMax);
+      const route = { endpoint, context, bodies, pulseKind: pulseKindOf(endpoint.path) };
       app[method](endpoint.path, (response, request) => {
         const exchange = new Exchange(response, index, endpoint.method === 'HEAD', frontEnd);
         new Acceptance(route, request, response, exchange).start();

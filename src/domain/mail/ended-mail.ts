@@ -1,12 +1,14 @@
 import type { DeviceKey } from '../../core/identity.ts';
 import type { RecordOf } from '../fields.ts';
-import type { deathReasons, letterFields, mailEnds, receiptFields } from './mail-fields.ts';
+import type { deathReasons, letterFields, mailEnds, receiptFields, replyFields } from './mail-fields.ts';
 
 export type MailEnd = (typeof mailEnds)[number];
 export type DeathReason = (typeof deathReasons)[number];
 
 /** The state of a mail (D17). Times by the wall clock. */
-export interface Receipt extends Omit<RecordOf<typeof receiptFields>, 'state' | 'settledAtMs'> {
+export interface Receipt
+  extends Omit<RecordOf<typeof receiptFields>, 'state' | 'settledAtMs'>,
+    RecordOf<typeof replyFields> {
   device: DeviceKey;
   mailId: Buffer;
   /** `delayed` until the mailbox accepts it, then `queued` until it ends. */

@@ -95,6 +95,9 @@ export const receiptFields = {
   name,
 };
 
+/** What its device answered (D31); on LMDB in a table of its own, since most mail has none. */
+export const replyFields = { reply: field.optional(field.bytes, 3) };
+
 /** A mail that ended other than intended (D16), with all that it was but its expiry. */
 export const letterFields = {
   reason: field.word(deathReasons),

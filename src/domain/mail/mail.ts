@@ -40,6 +40,8 @@ export interface Settle {
   verb: SettleVerb;
   /** Fetches that the front end has not reported yet, so that the receipt includes them at once. */
   fetched?: Fetches;
+  /** The device's answer, a JSON object, kept where the settlement ends the mail (D31). */
+  reply?: Uint8Array;
   /** Asks for the head of the mailbox behind it, where that is read in the transaction. */
   readsHead?: boolean;
 }

@@ -64,7 +64,7 @@ export abstract class ShardMail {
   }
 
   settle(settle: Settle): Promise<SettleOutcome> {
-    return this.#sink.write('settle', settle);
+    return this.#sink.write('settle', settle, settle.reply?.length);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { type DeviceKey, deviceKeyLength } from '../../core/identity.ts';
+import { uuidBytesLength } from '../../core/uuid.ts';
 import type { KeyRefusal } from '../idempotency.ts';
 
 /** Kinds of records that devices send. */
@@ -6,9 +7,12 @@ export type IngestKind = 'datapoint' | 'message';
 /**
  * Kinds of records in the log, in the order of their stored numbers: append new ones. `receipt`: an event of a mail
  * (D17), stored in the same transaction, with the mail's name as its schema. Its payload is mail-event.ts's JSON.
+ * `reply`: what the device answered to a mail (D31), likewise; its payload is the answer.
  */
-export const recordKinds = ['datapoint', 'message', 'receipt'] as const;
+export const recordKinds = ['datapoint', 'message', 'receipt', 'reply'] as const;
 export type RecordKind = (typeof recordKinds)[number];
+/** Kinds of records with a schema of their own, which actions run for. */
+export type RunKind = IngestKind | 'reply';
 
 export interface Ingest {
   device: DeviceKey;
@@ -35,6 +39,8 @@ export interface StoredRecord {
   payload: Buffer;
   /** When the device recorded it, where it said so (D25). */
   recordedAtMs?: number;
+  /** The mail that a reply answers. */
+  mailId?: Buffer;
   /** Wall-clock time. */
   storedAtMs: number;
   /** True if it came from another shard's log when the shard count was lowered. */
@@ -80,8 +86,13 @@ export function logRecordBytes({
   schema,
   payload,
   recordedAtMs,
-}: Pick<Ingest, 'schema' | 'payload' | 'recordedAtMs'>): number {
+  mailId,
+}: Pick<Ingest, 'schema' | 'payload' | 'recordedAtMs'> & { mailId?: Uint8Array }): number {
   return (
-    recordHeaderBytes + schema.length + payload.length + (recordedAtMs === undefined ? 0 : recordedAtBytes)
+    recordHeaderBytes +
+    schema.length +
+    payload.length +
+    (recordedAtMs === undefined ? 0 : recordedAtBytes) +
+    (mailId === undefined ? 0 : uuidBytesLength)
   );
 }

@@ -1,6 +1,6 @@
 import type { Awaitable } from '../../core/async.ts';
 import type { Page } from '../../domain/page.ts';
-import type { IngestKind } from '../../domain/records/record.ts';
+import type { RunKind } from '../../domain/records/record.ts';
 import type { FailedRecord } from '../dead-letters/dead-letter-queue.ts';
 import type { CheckedCode } from './compiler/checked-code.ts';
 import type { CompilerLossReason } from './compiler/compiler-child.ts';
@@ -101,7 +101,7 @@ export interface Run {
   recordId: string;
   /** Position of the record in its log. */
   position: number;
-  kind: IngestKind;
+  kind: RunKind;
   device: string;
   name: string;
   /** When the record was stored. */

@@ -56,6 +56,7 @@ function describeLetter({ record, ...letter }: ActionDeadLetter): DeadRunDocumen
     name: record.schema,
     stored_at: timeTextOf(record.storedAtMs),
     ...(record.recordedAtMs !== undefined && { recorded_at: timeTextOf(record.recordedAtMs) }),
+    ...(record.mailId !== undefined && { mail_id: formatUuid(record.mailId) }),
     failed_at: timeTextOf(letter.failedAtMs),
     attempts: letter.attempts,
     error: letter.error,

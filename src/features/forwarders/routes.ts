@@ -127,6 +127,7 @@ function describeLetter({
     schema: record.schema,
     stored_at: timeTextOf(record.storedAtMs),
     ...(record.recordedAtMs !== undefined && { recorded_at: timeTextOf(record.recordedAtMs) }),
+    ...(record.mailId !== undefined && { mail_id: formatUuid(record.mailId) }),
     failed_at: timeTextOf(failedAtMs),
     reason,
     replayed: isReplayed,

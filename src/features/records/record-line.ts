@@ -7,11 +7,12 @@ const carriageReturn = 0x0d;
 const space = 0x20;
 
 /** The JSON of a record up to its payload, whose original bytes follow (D11). */
-function frontOf({ id, device, kind, schema, storedAtMs, recordedAtMs }: StoredRecord): string {
+function frontOf({ id, device, kind, schema, storedAtMs, recordedAtMs, mailId }: StoredRecord): string {
   const recordedAt =
     recordedAtMs === undefined ? '' : `,"recorded_at":"${new Date(recordedAtMs).toISOString()}"`;
+  const mail = mailId === undefined ? '' : `,"mail_id":"${formatUuid(mailId)}"`;
   // Ids, kinds and names hold no character that JSON would escape.
-  return `{"record_id":"${formatUuid(id)}","device_id":"${deviceIdOf(device)}","kind":"${kind}","schema":"${schema}","stored_at":"${new Date(storedAtMs).toISOString()}"${recordedAt},"payload":`;
+  return `{"record_id":"${formatUuid(id)}","device_id":"${deviceIdOf(device)}","kind":"${kind}","schema":"${schema}","stored_at":"${new Date(storedAtMs).toISOString()}"${recordedAt}${mail},"payload":`;
 }
 
 /** A record as JSON, its payload byte for byte. */

@@ -23,12 +23,15 @@ function receipts({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.ReceiptRow>
     rowsOf({ key, value }) {
       const mailId = Buffer.from(key.subarray(0, uuidBytesLength));
       const receipt = shifted(receiptFields, decodeStoredReceipt(value), jumpsMs);
-      return [{ device: readDevice(key, uuidBytesLength), mailId, ...receipt }];
+      const reply = tables.replies.getBinary(key);
+      return [{ device: readDevice(key, uuidBytesLength), mailId, ...receipt, reply }];
     },
     write(written) {
       for (const row of written) {
         const receipt = encodeStoredReceipt(shifted(receiptFields, row, -jumpsMs));
-        tables.receipts.putSync(keyOfReceipt(row.mailId, row.device), receipt);
+        const key = keyOfReceipt(row.mailId, row.device);
+        tables.receipts.putSync(key, receipt);
+        if (row.reply !== undefined) tables.replies.putSync(key, row.reply);
       }
     },
   };

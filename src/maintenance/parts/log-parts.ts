@@ -45,8 +45,12 @@ class RecordBatches {
   put(rows: readonly RecordRow[]): void {
     let batch: Batch | undefined;
     for (const row of rows) {
-      const { recorded_at_ms: recordedAtMs, ...others } = row;
-      const bytes = encodeLogRecord({ ...others, ...(recordedAtMs !== null && { recordedAtMs }) });
+      const { recorded_at_ms: recordedAtMs, mail_id: mailId, ...others } = row;
+      const bytes = encodeLogRecord({
+        ...others,
+        ...(recordedAtMs !== null && { recordedAtMs }),
+        ...(mailId !== null && { mailId }),
+      });
       if (batch !== undefined && this.#hasPlace(batch, row, bytes)) {
         batch.records.push({ row, bytes });
         batch.byteLength += bytes.length;
@@ -115,13 +119,16 @@ function records({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.RecordRow> {
       if (countBatch(value) === undefined) throw new OperatorError('A batch of the log is damaged.');
       const first = readSequence(key, 0);
       const stored_at_ms = newestTimeMs(value) + jumpsMs;
-      return [...decodeBatch(value)].map(({ index, timeMs, isRelocated, recordedAtMs, ...record }) => ({
-        position: first + index,
-        stored_at_ms,
-        own_at_ms: isRelocated ? timeMs + jumpsMs : null,
-        recorded_at_ms: recordedAtMs ?? null,
-        ...record,
-      }));
+      return [...decodeBatch(value)].map(
+        ({ index, timeMs, isRelocated, recordedAtMs, mailId, ...record }) => ({
+          position: first + index,
+          stored_at_ms,
+          own_at_ms: isRelocated ? timeMs + jumpsMs : null,
+          recorded_at_ms: recordedAtMs ?? null,
+          mail_id: mailId ?? null,
+          ...record,
+        }),
+      );
     },
     write: (written) => batches.put(written),
   };

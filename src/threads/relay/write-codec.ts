@@ -50,7 +50,7 @@ export function encodeWrite(ring: RingWriter, call: number, write: Write): boole
     ring.bytes.set(record, at + idempotencyBytes);
     return true;
   }
-  if (write.type !== 'settle') return false;
+  if (write.type !== 'settle' || write.params.reply !== undefined) return false;
   const { verb, device, mailId, fetched } = write.params;
   const at = start(ring, kinds.settle, call, fetchedAt + (fetched === undefined ? 0 : fetchedBytes));
   if (at < 0) return false;

@@ -71,6 +71,8 @@ export const copiedShard: StoredTables = {
   ...storedShard,
   // Made anew out of the log.
   logIndex: [],
+  // There were none yet.
+  replies: [],
   dead: (storedShard.dead ?? []).map(([key, value]) => {
     const letter = Buffer.from(value, 'hex').fill(0, letterExpiryAt, letterExpiryAt + timeBytes);
     return [key, letter.toString('hex')];

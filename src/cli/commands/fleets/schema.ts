@@ -12,7 +12,7 @@ import { listCommand, requestCommand } from '../declared.ts';
 /** Adds the arguments that name a schema. */
 function withSchemaName(command: Command): Command {
   return command
-    .addArgument(new Argument('<kind>').choices(['datapoint', 'message', 'mail']))
+    .addArgument(new Argument('<kind>').choices(['datapoint', 'message', 'mail', 'reply']))
     .argument('<name>');
 }
 

@@ -171,7 +171,9 @@ function Written({ fleetId, kind, name, draft, check, uses, isReadOnly, isNew }:
       />
       <Cost check={check} isReadOnly={isReadOnly} />
       {/* Mail is refused to whoever sends it. */}
-      {!isNew && kind !== 'mail' && <RefusedBy fleetId={fleetId} kind={kind} name={name} />}
+      {!isNew && (kind === 'datapoint' || kind === 'message') && (
+        <RefusedBy fleetId={fleetId} kind={kind} name={name} />
+      )}
       <Section title="Used by">
         <div class="below">
           <Loaded resource={uses}>

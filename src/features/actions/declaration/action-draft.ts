@@ -54,14 +54,14 @@ export function checkTestRecord(record: TestRecord, what: string, limits: DraftL
 
 function checkTriggers(on: readonly ActionTrigger[], schemas: readonly SchemaText[]): void {
   if (on.length < 1 || on.length > triggersMax) {
-    throw invalid(`An action listens to 1 to ${triggersMax} schemas of messages or datapoints.`);
+    throw invalid(`An action listens to 1 to ${triggersMax} schemas of messages, datapoints or replies.`);
   }
   const seen = new Set<string>();
   for (const [index, { kind, schema }] of on.entries()) {
     checkName(schema, `trigger ${index + 1}`);
     const trigger = `${kind} schema ${schema}`;
-    if (!['message', 'datapoint'].includes(kind)) {
-      throw invalid(`Trigger ${index + 1} is neither of messages nor of datapoints.`);
+    if (!['message', 'datapoint', 'reply'].includes(kind)) {
+      throw invalid(`Trigger ${index + 1} is neither of messages nor of datapoints nor of replies.`);
     }
     if (seen.has(trigger)) throw invalid(`The ${trigger} is named twice.`);
     seen.add(trigger);

@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../../declarations/schemas/payload.ts';
+import type { RunKind } from '../../../domain/records/record.ts';
 
 /** Records of this kind and schema run the action. */
 export interface ActionTrigger {
-  kind: 'message' | 'datapoint';
+  kind: RunKind;
   schema: string;
 }
 
@@ -19,7 +20,7 @@ export interface ActionFilter {
 /** A record as a test has it. `kind` and `name` default to those of the first trigger. */
 export interface TestRecord {
   device: string;
-  kind?: 'message' | 'datapoint';
+  kind?: RunKind;
   name?: string;
   payload: JsonObject;
 }

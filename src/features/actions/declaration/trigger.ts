@@ -4,7 +4,7 @@ import type { CheckBudget } from '../../../declarations/schema-budgets/check-bud
 import { type JsonObject, parseJson } from '../../../declarations/schemas/payload.ts';
 import { Schema, unwatched } from '../../../declarations/schemas/schema.ts';
 import type { Device } from '../../../domain/devices/device.ts';
-import type { IngestKind, StoredRecord } from '../../../domain/records/record.ts';
+import type { RunKind, StoredRecord } from '../../../domain/records/record.ts';
 import type { Action, ActionFilter, ActionVersion } from './action.ts';
 
 /** Decides which records an action runs for, without running any code. */
@@ -62,7 +62,7 @@ export class Trigger {
 }
 
 /** Narrows the kind: actions run only for what devices send. */
-export function sentKind({ kind }: StoredRecord): IngestKind {
+export function sentKind({ kind }: StoredRecord): RunKind {
   if (kind === 'receipt') throw new Error('an action runs for a receipt');
   return kind;
 }

@@ -9,11 +9,11 @@ export interface JsonObject {
   readonly [member: string]: Json;
 }
 
-/** A stored datapoint or message that an action runs for. */
+/** A stored datapoint, message or reply that an action runs for. */
 export interface ActionRecord<Payload = JsonObject> {
   /** UUIDv7, the same in each run for this record, so that it can serve as an idempotency key. */
   readonly id: string;
-  readonly kind: 'message' | 'datapoint';
+  readonly kind: 'message' | 'datapoint' | 'reply';
   /** Id of the device that sent it. */
   readonly device: string;
   /** Name of its schema. */
@@ -24,6 +24,8 @@ export interface ActionRecord<Payload = JsonObject> {
   readonly time: string;
   /** Time when the device recorded it, if it said so by `Recorded-At`: ISO 8601, UTC. */
   readonly recordedAt?: string;
+  /** Id of the mail that a reply answers. */
+  readonly mailId?: string;
 }
 
 export interface Device {

@@ -33,7 +33,7 @@ export function limitsOf(config: ActionConfig): RunLimits {
 }
 
 function describeRecord(record: StoredRecord): RunRecord {
-  const { id, device, schema, payload, storedAtMs, recordedAtMs } = record;
+  const { id, device, schema, payload, storedAtMs, recordedAtMs, mailId } = record;
   return {
     id: formatUuid(id),
     kind: sentKind(record),
@@ -42,6 +42,7 @@ function describeRecord(record: StoredRecord): RunRecord {
     payload: payload.toString('utf8'),
     time: new Date(storedAtMs).toISOString(),
     ...(recordedAtMs !== undefined && { recordedAt: new Date(recordedAtMs).toISOString() }),
+    ...(mailId !== undefined && { mailId: formatUuid(mailId) }),
   };
 }
 

@@ -4,7 +4,7 @@
 export interface RunRecord {
   /** UUIDv7. */
   id: string;
-  kind: 'message' | 'datapoint';
+  kind: 'message' | 'datapoint' | 'reply';
   /** Id of the device that sent it. */
   device: string;
   /** Name of its schema. */
@@ -15,6 +15,8 @@ export interface RunRecord {
   time: string;
   /** When the device recorded it, if it said so. */
   recordedAt?: string;
+  /** The mail that a reply answers. */
+  mailId?: string;
 }
 
 export interface RunLimits {

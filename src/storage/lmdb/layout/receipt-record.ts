@@ -40,7 +40,7 @@ export function readSettledAtMs(bytes: Buffer): number {
 }
 
 /** Decodes a receipt, with all times but the first fetch in shard life time. @throws Error for a damaged record. */
-export function decodeReceipt(bytes: Buffer): Omit<Receipt, 'device' | 'mailId'> {
+export function decodeReceipt(bytes: Buffer): Omit<Receipt, 'device' | 'mailId' | 'reply'> {
   return { deliverAtMs: undefined, expiresAtMs: undefined, ...layout.decode(bytes) };
 }
 

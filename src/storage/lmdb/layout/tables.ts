@@ -17,6 +17,7 @@ export const tableNames = [
   'delayed',
   'due',
   'receipts',
+  'replies',
   'dead',
   'queues',
   'idempotency',

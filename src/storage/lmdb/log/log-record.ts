@@ -1,4 +1,5 @@
 import { type DeviceKey, deviceKeyLength, isDeviceKey, schemaNamePattern } from '../../../core/identity.ts';
+import { uuidBytesLength } from '../../../core/uuid.ts';
 import {
   logRecordBytes,
   type RecordKind,
@@ -10,15 +11,18 @@ import { readDevice } from '../layout/keys.ts';
 
 /** In the byte of the kind: a device time follows the payload length (D25). */
 const hasRecordedAt = 0x80;
-const kindMask = 0x7f;
+/** Likewise, the id of the mail that a reply answers (D31). */
+const hasMailId = 0x40;
+const kindMask = 0x3f;
 
-/** device 18, kind 1, schema length 1, schema, payload length 3, device time 6 if there is one, payload. */
+/** device 18, kind 1, schema length 1, schema, payload length 3, device time 6 and mail id 16 if there is one, payload. */
 export interface NewLogRecord {
   device: DeviceKey;
   kind: RecordKind;
   schema: string;
   payload: Uint8Array;
   recordedAtMs?: number;
+  mailId?: Uint8Array;
 }
 
 /**
@@ -36,12 +40,17 @@ function writeRecord(
   bytes: Buffer,
   start: number,
   device: DeviceKey,
-  { kind, schema, payload, recordedAtMs }: Omit<NewLogRecord, 'device'>,
+  { kind, schema, payload, recordedAtMs, mailId }: Omit<NewLogRecord, 'device'>,
 ): number {
   let at = writeHeader(bytes, start, device, kind, schema, payload.length);
   if (recordedAtMs !== undefined) {
-    bytes[start + deviceKeyLength] = recordKinds.indexOf(kind) | hasRecordedAt;
+    bytes[start + deviceKeyLength] = bytes.readUInt8(start + deviceKeyLength) | hasRecordedAt;
     at = bytes.writeUIntBE(recordedAtMs, at, recordedAtBytes);
+  }
+  if (mailId !== undefined) {
+    bytes[start + deviceKeyLength] = bytes.readUInt8(start + deviceKeyLength) | hasMailId;
+    bytes.set(mailId, at);
+    at += uuidBytesLength;
   }
   bytes.set(payload, at);
   return at + payload.length;
@@ -113,6 +122,7 @@ interface LogRecordHead {
 export interface DecodedLogRecord extends LogRecordHead {
   payload: Buffer;
   recordedAtMs?: number;
+  mailId?: Buffer;
 }
 
 export function deviceOfLogRecord(bytes: Buffer, at: number): DeviceKey {
@@ -128,10 +138,15 @@ function recordedAtBytesOf(bytes: Buffer, at: number): number {
   return (bytes.readUInt8(at + deviceKeyLength) & hasRecordedAt) === 0 ? 0 : recordedAtBytes;
 }
 
+function mailIdBytesOf(bytes: Buffer, at: number): number {
+  return (bytes.readUInt8(at + deviceKeyLength) & hasMailId) === 0 ? 0 : uuidBytesLength;
+}
+
 /** The end of the record at `at`. */
 export function endOfLogRecord(bytes: Buffer, at: number): number {
   const payloadLengthAt = payloadLengthAtOf(bytes, at);
-  return payloadLengthAt + 3 + recordedAtBytesOf(bytes, at) + bytes.readUIntBE(payloadLengthAt, 3);
+  const optionalBytes = recordedAtBytesOf(bytes, at) + mailIdBytesOf(bytes, at);
+  return payloadLengthAt + 3 + optionalBytes + bytes.readUIntBE(payloadLengthAt, 3);
 }
 
 /** Decodes the head of the record at `at`. @throws RangeError for a damaged one */
@@ -148,13 +163,15 @@ export function headOfLogRecord(bytes: Buffer, at: number): LogRecordHead {
 /** Decodes the record at `at`, which ends at `end`. @throws RangeError for a damaged one */
 export function decodeLogRecord(bytes: Buffer, at: number, end: number): DecodedLogRecord {
   const recordedAtAt = payloadLengthAtOf(bytes, at) + 3;
-  const payloadAt = recordedAtAt + recordedAtBytesOf(bytes, at);
+  const mailIdAt = recordedAtAt + recordedAtBytesOf(bytes, at);
+  const payloadAt = mailIdAt + mailIdBytesOf(bytes, at);
   const { device, kind, schema } = headOfLogRecord(bytes, at);
   return {
     device,
     kind,
     schema,
     payload: Buffer.from(bytes.subarray(payloadAt, end)),
-    ...(payloadAt > recordedAtAt && { recordedAtMs: bytes.readUIntBE(recordedAtAt, recordedAtBytes) }),
+    ...(mailIdAt > recordedAtAt && { recordedAtMs: bytes.readUIntBE(recordedAtAt, recordedAtBytes) }),
+    ...(payloadAt > mailIdAt && { mailId: Buffer.from(bytes.subarray(mailIdAt, payloadAt)) }),
   };
 }

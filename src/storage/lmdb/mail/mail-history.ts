@@ -9,25 +9,25 @@ import {
   type MailEvent,
   mailEventText,
 } from '../../../domain/mail/mail-event.ts';
-import type { Table } from '../environment/stored-tables.ts';
 import { keyOfReceipt } from '../layout/keys.ts';
 import { readFetchCount, readFirstFetchedAtMs, readName, readRequeueCount } from '../layout/mail-record.ts';
 import { encodeReceipt, readEnd, withFetches } from '../layout/receipt-record.ts';
+import type { Tables } from '../layout/tables.ts';
 import type { IngestLog } from '../log/ingest-log.ts';
-import { encodeTextRecord } from '../log/log-record.ts';
+import { encodeLogRecord, encodeTextRecord } from '../log/log-record.ts';
 import type { DeadLetters } from './dead-letters.ts';
 
 /**
  * Records what happens to mail, in the same transaction: each event in the ingest log, and at its end a receipt (D17)
- * and, if it died, a dead letter (D16).
+ * with the device's reply (D31), and, if it died, a dead letter (D16).
  */
 export class MailHistory {
-  readonly #receipts: Table;
+  readonly #tables: Pick<Tables, 'receipts' | 'replies'>;
   readonly #letters: DeadLetters;
   readonly #log: IngestLog;
 
-  constructor(receipts: Table, letters: DeadLetters, log: IngestLog) {
-    this.#receipts = receipts;
+  constructor(tables: Pick<Tables, 'receipts' | 'replies'>, letters: DeadLetters, log: IngestLog) {
+    this.#tables = tables;
     this.#letters = letters;
     this.#log = log;
   }
@@ -39,24 +39,32 @@ export class MailHistory {
     this.#log.append(encodeTextRecord(device, 'receipt', readName(mail), text));
   }
 
-  end(device: DeviceKey, mail: Buffer, end: MailEnd, lifeMs: number): void {
-    this.#receipts.putSync(keyOfReceipt(copyUuid(mail), device), encodeReceipt(mail, end, lifeMs));
+  end(device: DeviceKey, mail: Buffer, end: MailEnd, lifeMs: number, reply?: Uint8Array): void {
+    this.#tables.receipts.putSync(keyOfReceipt(copyUuid(mail), device), encodeReceipt(mail, end, lifeMs));
     if (isDeath(end)) this.#letters.put(device, mail, end, lifeMs);
     this.note(device, mail, end);
+    if (reply !== undefined) this.#reply(device, mail, reply);
+  }
+
+  #reply(device: DeviceKey, mail: Buffer, payload: Uint8Array): void {
+    const mailId = copyUuid(mail);
+    this.#tables.replies.putSync(keyOfReceipt(mailId, device), Buffer.from(payload));
+    const record = { device, kind: 'reply', schema: readName(mail), payload, mailId } as const;
+    this.#log.append(encodeLogRecord(record));
   }
 
   /** How a removed mail ended, while its receipt is retained. */
   endOf(device: DeviceKey, mailId: Uint8Array): MailEnd | undefined {
-    const bytes = this.#receipts.getBinaryFast(keyOfReceipt(mailId, device));
+    const bytes = this.#tables.receipts.getBinaryFast(keyOfReceipt(mailId, device));
     return bytes && readEnd(bytes);
   }
 
   /** Adds fetches reported after the mail ended, by another connection than the one that ended it. */
   addLateFetches(device: DeviceKey, mailId: Uint8Array, fetches: Fetches): void {
-    const bytes = this.#receipts.getBinaryFast(keyOfReceipt(mailId, device));
+    const bytes = this.#tables.receipts.getBinaryFast(keyOfReceipt(mailId, device));
     if (bytes === undefined) return;
     const changed = withFetches(bytes, fetches);
-    this.#receipts.putSync(keyOfReceipt(mailId, device), changed);
+    this.#tables.receipts.putSync(keyOfReceipt(mailId, device), changed);
   }
 }
 

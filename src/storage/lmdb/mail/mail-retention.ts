@@ -87,6 +87,7 @@ export class MailRetention {
       limit,
       end,
       (_, value) => readSettledAtMs(value) < lifeMs - this.#receiptsMs,
+      (key) => this.#tables.replies.removeSync(key),
     );
   }
 

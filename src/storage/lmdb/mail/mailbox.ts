@@ -4,14 +4,7 @@ import type { Activity } from '../../../domain/devices/device.ts';
 import { isDeath } from '../../../domain/mail/end-rules.ts';
 import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
 import { deliveredAs, enqueueDecision, expiryMs } from '../../../domain/mail/enqueue-rules.ts';
-import type {
-  Enqueue,
-  Fetches,
-  MailOutcome,
-  Settle,
-  SettleOutcome,
-  Withdrawal,
-} from '../../../domain/mail/mail.ts';
+import type { Enqueue, MailOutcome, Settle, SettleOutcome, Withdrawal } from '../../../domain/mail/mail.ts';
 import { unfetched } from '../../../domain/mail/mail-fields.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
 import { repeatedSettle, settledAs, withdrawalOf } from '../../../domain/mail/settle-rules.ts';
@@ -97,7 +90,8 @@ export class Mailboxes {
   }
 
   /** Settles any mail of the mailbox, not just the head (D15). */
-  settle({ device, mailId, verb, fetched }: Settle, lifeMs: number): SettleOutcome {
+  settle(settlement: Settle, lifeMs: number): SettleOutcome {
+    const { device, mailId, verb, fetched } = settlement;
     const record = this.#queue.load(device);
     const found = this.#queue.find(device, record, mailId);
     if (found === undefined) {
@@ -113,7 +107,7 @@ export class Mailboxes {
       this.#queue.moveToTail(device, record, found, mail, mailId, lifeMs);
       this.#queue.store(device, record);
       this.#history.note(device, mail, event);
-    } else this.#end(device, record, found, mailId, event, lifeMs, fetched);
+    } else this.#end(device, record, found, mailId, event, lifeMs, settlement);
     return { result: 'settled', mailboxSize: record.size };
   }
 
@@ -220,14 +214,14 @@ export class Mailboxes {
     mailId: Uint8Array,
     end: MailEnd,
     lifeMs: number,
-    fetched?: Fetches,
+    { fetched, reply }: Pick<Settle, 'fetched' | 'reply'> = {},
   ): void {
     const mail = isDeath(end) ? copyOf(found.bytes) : copyHeader(found.bytes);
     if (fetched !== undefined) addFetches(mail, fetched);
     this.#queue.remove(device, record, found, mailId, lifeMs);
     rememberEnd(record, mailId, end);
     this.#queue.store(device, record);
-    this.#history.end(device, mail, end, lifeMs);
+    this.#history.end(device, mail, end, lifeMs, reply);
   }
 }
 

@@ -90,6 +90,7 @@ function waitingReceipt(
 ): LifeTimeReceipt {
   return {
     state,
+    reply: undefined,
     deliverAtMs: undefined,
     queuedAtMs: acceptedAtMs || undefined,
     expiresAtMs: expiresAtMs || undefined,
@@ -99,8 +100,9 @@ function waitingReceipt(
 }
 
 function ended(tables: Tables, device: DeviceKey, mailId: Uint8Array): LifeTimeReceipt | undefined {
-  const bytes = tables.receipts.getBinaryFast(keyOfReceipt(mailId, device));
-  return bytes && decodeReceipt(bytes);
+  const key = keyOfReceipt(mailId, device);
+  const bytes = tables.receipts.getBinaryFast(key);
+  return bytes && { ...decodeReceipt(bytes), reply: tables.replies.getBinary(key) };
 }
 
 type LetterTables = Pick<Tables, 'dead' | 'times'>;

@@ -33,6 +33,7 @@ const deviceIn: Readonly<Record<DeviceTable, (key: Buffer) => DeviceKey>> = {
   delayed: at(0),
   due: at(sequenceBytes),
   receipts: at(uuidBytesLength),
+  replies: at(uuidBytesLength),
   dead: at(deadDeviceAt),
   queues: at(0),
   idempotency: at(uuidBytesLength),

@@ -77,7 +77,7 @@ export class ShardState {
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#queues = new QueuePositions(tables);
     this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
-    this.#history = new MailHistory(tables.receipts, this.#letters, this.#log);
+    this.#history = new MailHistory(tables, this.#letters, this.#log);
     const delayed = new DelayedMailTable(tables, options.delayedMailsPerDeviceMax);
     this.#mailboxes = new Mailboxes(tables, delayed, this.#history);
     this.#retention = new MailRetention(tables, this.#letters, options);

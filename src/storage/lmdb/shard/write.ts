@@ -26,7 +26,8 @@ export type WriteAnswer<T extends WriteType = WriteType> = Writes[T]['answer'];
 
 /**
  * True if a write grows the store: these are refused when it is full, while others go on. A requeue does, since it
- * removes no mail and each adds a record to the log; other verbs add no more than the mail that they remove.
+ * removes no mail and each adds a record to the log, and so does one with a reply; others add no more than the mail that
+ * they remove.
  */
 export function addsRecords(write: Write): boolean {
   const growing: readonly WriteType[] = [
@@ -37,8 +38,9 @@ export function addsRecords(write: Write): boolean {
     'createDevices',
     'putDevices',
   ];
-  const requeues = ({ verb }: Pick<Settle, 'verb'>): boolean => verb === 'requeue';
-  if (write.type === 'settle') return requeues(write.params);
+  const grows = ({ verb, reply }: Pick<Settle, 'verb' | 'reply'>): boolean =>
+    verb === 'requeue' || reply !== undefined;
+  if (write.type === 'settle') return grows(write.params);
   if (write.type !== 'sync') return growing.includes(write.type);
-  return write.params.records.bytes.length > 0 || write.params.settlements.some(requeues);
+  return write.params.records.bytes.length > 0 || write.params.settlements.some(grows);
 }

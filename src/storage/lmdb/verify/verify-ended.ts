@@ -81,12 +81,20 @@ export function verifyDelayed(
   });
 }
 
-/** Verifies receipts and dead letters. The device need not exist any more. */
-export function verifyEnded(walk: TableWalk, belongsHere: (device: DeviceKey) => boolean): void {
+/** Verifies receipts with their replies, and dead letters. The device need not exist any more. */
+export function verifyEnded(
+  tables: ReadonlyMap<string, StoredTable>,
+  walk: TableWalk,
+  belongsHere: (device: DeviceKey) => boolean,
+): void {
   walk('receipts', (key, value) => {
     const device = key.toString('latin1', uuidBytesLength);
     if (!isUuid(key) || !isDeviceKey(device) || !isReceiptRecord(value)) return 'the record does not decode';
     return belongsHere(device) ? undefined : 'its device belongs in another shard';
+  });
+  walk('replies', (key, value) => {
+    if (tables.get('receipts')?.get(key) === undefined) return 'its receipt is not there';
+    return isObject(value) ? undefined : 'the reply is not a JSON object';
   });
   walk('dead', (key, value) => {
     const device = key.toString('latin1', deadDeviceAt);

@@ -64,7 +64,7 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
   });
   counts.mails = verifyMail(tables, walk, exists, findings);
   verifyDelayed(tables, walk, exists);
-  verifyEnded(walk, belongsHere);
+  verifyEnded(tables, walk, belongsHere);
   walk('idempotency', (key, value) => {
     counts.idempotencyKeys += 1;
     if (!isKeyRecord(key, value)) return 'the record does not decode';

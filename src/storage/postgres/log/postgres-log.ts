@@ -26,7 +26,7 @@ function pageOf(condition: string, order: 'ASC' | 'DESC', limit: string): string
   return `
   SELECT * FROM (
     SELECT *, sum(length(payload)) OVER (ORDER BY position ${order}) AS bytes FROM (
-      SELECT position, stored_at_ms, id, device, kind, schema, payload, own_at_ms, recorded_at_ms FROM record
+      SELECT position, stored_at_ms, id, device, kind, schema, payload, own_at_ms, recorded_at_ms, mail_id FROM record
       WHERE ${condition} ORDER BY position ${order} LIMIT ${limit}) p) r
   WHERE bytes <= ${pageBytesMax} OR bytes = length(payload)
   ORDER BY position`;
@@ -137,6 +137,7 @@ function recordOf({
   stored_at_ms,
   own_at_ms,
   recorded_at_ms,
+  mail_id,
   position,
   id,
   device,
@@ -152,6 +153,7 @@ function recordOf({
     schema,
     payload,
     ...(recorded_at_ms !== null && { recordedAtMs: recorded_at_ms }),
+    ...(mail_id !== null && { mailId: copyUuid(mail_id) }),
     storedAtMs: own_at_ms ?? stored_at_ms,
     isRelocated: own_at_ms !== null,
   };

@@ -24,7 +24,7 @@ const stepPositions = 5_000;
 
 /** Size of a record for retention: payload, schema name, and the overhead of LMDB's log. */
 const recordBytes =
-  'length(r.payload) + length(r.schema) + 23 + CASE WHEN r.recorded_at_ms IS NULL THEN 0 ELSE 6 END';
+  'length(r.payload) + length(r.schema) + 23 + CASE WHEN r.recorded_at_ms IS NULL THEN 0 ELSE 6 END + CASE WHEN r.mail_id IS NULL THEN 0 ELSE 16 END';
 const fleet = 'left(r.device, 8)';
 
 const cut = `

@@ -36,16 +36,26 @@ export function noteEvent(work: UnitOfWork, mail: AnyMail, event: MailEvent, new
   });
 }
 
-/** Ends a mail that was removed from its mailbox: writes a receipt (D17), and a dead letter if it failed (D16). */
-export function endMail(work: UnitOfWork, mail: AnyMail, end: MailEnd, lettersPerFleetMax: number): void {
+/**
+ * Ends a mail that was removed from its mailbox: writes a receipt (D17) with the device's reply (D31), and a dead letter if
+ * it failed (D16).
+ */
+export function endMail(
+  work: UnitOfWork,
+  mail: AnyMail,
+  end: MailEnd,
+  lettersPerFleetMax: number,
+  reply?: Buffer,
+): void {
   const { device, id: mailId, acceptedAtMs: queuedAtMs } = mail;
   const ended = { queuedAtMs, settledAtMs: work.nowMs, diedAtMs: work.nowMs, ...mail };
-  work.receipts.put({ device, mailId, ...picked(receiptFields, { state: end, ...ended }) });
+  work.receipts.put({ device, mailId, reply, ...picked(receiptFields, { state: end, ...ended }) });
   if (isDeath(end)) {
     const letter = picked(letterFields, { reason: end, ...ended });
     work.letters.put({ fleetId: fleetIdOf(device), mailId, device, ...letter }, lettersPerFleetMax);
   }
   noteEvent(work, mail, end);
+  if (reply !== undefined) work.append({ device, kind: 'reply', schema: mail.name, payload: reply, mailId });
 }
 
 /** Adds fetches to a mail (D13). */

@@ -4,14 +4,7 @@ import type { Activity } from '../../../domain/devices/device.ts';
 import { picked } from '../../../domain/fields.ts';
 import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
 import { deliveredAs, enqueueDecision, expiryMs } from '../../../domain/mail/enqueue-rules.ts';
-import type {
-  Enqueue,
-  Fetches,
-  MailOutcome,
-  Settle,
-  SettleOutcome,
-  Withdrawal,
-} from '../../../domain/mail/mail.ts';
+import type { Enqueue, MailOutcome, Settle, SettleOutcome, Withdrawal } from '../../../domain/mail/mail.ts';
 import { delayedFields, sentFields, unfetched } from '../../../domain/mail/mail-fields.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
 import { repeatedSettle, requeuedCount, settledAs, withdrawalOf } from '../../../domain/mail/settle-rules.ts';
@@ -104,11 +97,8 @@ export function deliver(work: UnitOfWork, { device, id }: MailKey, limits: MailL
 }
 
 /** Settles any mail of the mailbox, not only the head (D15). */
-export function settle(
-  work: UnitOfWork,
-  { device, mailId, verb, fetched, readsHead }: Settle,
-  limits: MailLimits,
-): SettleOutcome {
+export function settle(work: UnitOfWork, settlement: Settle, limits: MailLimits): SettleOutcome {
+  const { device, mailId, verb, fetched, readsHead } = settlement;
   const mailbox = work.mailboxes.get({ device });
   if (mailbox === undefined) return { result: 'not_found', mailboxSize: 0 };
   const found = work.mailQueue.find(device, mailId);
@@ -125,7 +115,7 @@ export function settle(
     work.mailQueue.moveToTail(mailbox, requeued, work.nowMs);
     work.mailboxEvents.push({ device, sequence: mailbox.tail - 1, announcement: undefined });
     noteEvent(work, requeued, event);
-  } else end(work, mailbox, found, event, limits, fetched);
+  } else end(work, mailbox, found, event, limits, settlement);
   return settledOutcome(work, device, { result: 'settled', mailboxSize: mailbox.size }, readsHead);
 }
 
@@ -210,11 +200,12 @@ function end(
   found: MailRow,
   by: MailEnd,
   limits: MailLimits,
-  fetched?: Fetches,
+  { fetched, reply }: Pick<Settle, 'fetched' | 'reply'> = {},
 ): void {
   work.mailQueue.remove(mailbox, found, work.nowMs);
   rememberEnd(mailbox, found.id, by);
-  endMail(work, receiptWithFetches(found, fetched), by, limits.deadLettersPerFleetMax);
+  const ended = receiptWithFetches(found, fetched);
+  endMail(work, ended, by, limits.deadLettersPerFleetMax, reply && viewOf(reply));
 }
 
 function takeDelayed(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow): void {

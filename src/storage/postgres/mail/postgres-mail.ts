@@ -55,15 +55,15 @@ const keptOf = <R extends Row>(table: DatabaseTable<R>): string =>
     .join(', ');
 const waiting = `
   SELECT 'queued' AS state, ${keptOf(mail)}, NULL::bigint AS "deliverAtMs", t.accepted_at_ms AS "queuedAtMs",
-    t.expires_at_ms AS "expiresAtMs", NULL::bigint AS "settledAtMs"
+    t.expires_at_ms AS "expiresAtMs", NULL::bigint AS "settledAtMs", NULL::bytea AS reply
   FROM mail t WHERE t.device = $1 AND t.mail_id = $2`;
 /** Looks first under the original sequence, and last through the whole mailbox: the first hit ends the search. */
 const receiptOf = `
   SELECT * FROM (
     ${waiting} AND t.sequence = $3
-    UNION ALL SELECT 'delayed', ${keptOf(delayedMail)}, t.deliver_at_ms, NULL, NULL, NULL
+    UNION ALL SELECT 'delayed', ${keptOf(delayedMail)}, t.deliver_at_ms, NULL, NULL, NULL, NULL
     FROM delayed_mail t WHERE t.device = $1 AND t.mail_id = $2
-    UNION ALL SELECT t.state, ${keptOf(receipt)}, NULL, t.queued_at_ms, NULL, t.settled_at_ms
+    UNION ALL SELECT t.state, ${keptOf(receipt)}, NULL, t.queued_at_ms, NULL, t.settled_at_ms, t.reply
     FROM receipt t WHERE t.device = $1 AND t.mail_id = $2
     UNION ALL ${waiting}
   ) AS found LIMIT 1`;

@@ -132,5 +132,7 @@ export const migrations: readonly string[] = [
   `,
   `
   ${tables.deviceQueue.create('WITH (fillfactor = 70)')}
+  ${tables.receipt.alter(3)}
+  ${tables.record.alter(3)}
   `,
 ];

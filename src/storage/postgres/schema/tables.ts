@@ -6,6 +6,7 @@ import {
   mailboxFields,
   mailFields,
   receiptFields,
+  replyFields,
 } from '../../../domain/mail/mail-fields.ts';
 import type { RecordKind } from '../../../domain/records/record.ts';
 import { type Column, columnsOf, DatabaseTable, type RowOf } from './table.ts';
@@ -125,6 +126,7 @@ export const receipt = new DatabaseTable({
     mailId: bytea,
     ...{ state, name, queuedAtMs, fetchCount: receiptFetchCount, firstFetchedAtMs },
     ...columnsOf(receiptFields),
+    ...columnsOf(replyFields),
   },
   key: ['device', 'mailId'],
 });
@@ -183,6 +185,8 @@ export const record = new DatabaseTable({
     own_at_ms: orNull(bigint),
     /** When the device recorded it, where it said so (D25). */
     recorded_at_ms: orNull(bigint),
+    /** The mail that a reply answers (D31). */
+    mail_id: { ...orNull(bytea), since: 3 },
   },
   key: ['position', 'stored_at_ms'],
 });

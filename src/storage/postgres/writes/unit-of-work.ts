@@ -22,6 +22,7 @@ interface NewRecord {
   schema: string;
   payload: Uint8Array;
   recordedAtMs?: number;
+  mailId?: Uint8Array;
 }
 
 /**
@@ -33,10 +34,10 @@ const appendRecords = `
     UPDATE record_end SET next = next + $1,
       at_ms = CASE WHEN at_ms > $2::bigint AND at_ms < $2::bigint + 60000 THEN at_ms ELSE $2::bigint END
     RETURNING next - $1 AS first, at_ms)
-  INSERT INTO record (position, stored_at_ms, id, device, kind, schema, payload, recorded_at_ms)
-  SELECT ended.first + k.ordinal - 1, ended.at_ms, substr(int8send(ended.at_ms << 16), 1, 6) || substr(k.id, 7), k.device, k.kind, k.schema, k.payload, k.recorded_at_ms
-  FROM ended, unnest($3::bytea[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::bigint[])
-    WITH ORDINALITY AS k (id, device, kind, schema, payload, recorded_at_ms, ordinal)`;
+  INSERT INTO record (position, stored_at_ms, id, device, kind, schema, payload, recorded_at_ms, mail_id)
+  SELECT ended.first + k.ordinal - 1, ended.at_ms, substr(int8send(ended.at_ms << 16), 1, 6) || substr(k.id, 7), k.device, k.kind, k.schema, k.payload, k.recorded_at_ms, k.mail_id
+  FROM ended, unnest($3::bytea[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::bigint[], $9::bytea[])
+    WITH ORDINALITY AS k (id, device, kind, schema, payload, recorded_at_ms, mail_id, ordinal)`;
 
 /**
  * The rows that a batch of writes preloads, reads and changes in memory, and the records it appends, for one
@@ -171,6 +172,7 @@ export class UnitOfWork {
       records.map(({ schema }) => schema),
       records.map(({ payload }) => payload),
       records.map(({ recordedAtMs }) => recordedAtMs ?? null),
+      records.map(({ mailId }) => mailId ?? null),
     ]);
   }
 }
