@@ -83,7 +83,7 @@ export const deviceApiKeys = {
   ),
   streamsPerWorkerMax: integer(
     { default: 250_000, minimum: 1, maximum: 10_000_000, isReloadable: true },
-    'Maximum open event streams per worker, which take memory. One more is answered 503.',
+    'Maximum open event streams and requests that wait for mail per worker, which take memory. One more is answered 503.',
   ),
   activityFlushSeconds: integer(
     { default: 5, minimum: 1, maximum: 300 },

@@ -93,7 +93,7 @@ async function answer(
   { presence }: ShardOwner,
   streams: RemoteStreams | undefined,
 ): Promise<unknown> {
-  if (call.type === 'subscribe') return streams?.subscribe(call.stream, call.device);
+  if (call.type === 'subscribe') return streams?.subscribe(call.stream, call.device, call.waits);
   if (call.type !== 'presence') throw new Error(`a shard does not serve ${call.type}`);
   return (presence[call.method] as (...params: unknown[]) => unknown).apply(presence, call.params);
 }

@@ -50,7 +50,7 @@ function addDeviceApiMetrics(set: MetricSet, { metrics, connections }: DeviceApi
     'Connections closed on arrival: connectionsMax, connectionsPerAddressMax.',
     () => connections.refused,
   );
-  set.gauges('fleetpost_streams_open', 'Open event streams.', 'worker', () =>
+  set.gauges('fleetpost_streams_open', 'Open event streams, and requests that wait for mail.', 'worker', () =>
     metrics.map(({ openStreams }, worker) => [worker, openStreams]),
   );
 }

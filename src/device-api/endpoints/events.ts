@@ -23,21 +23,25 @@ function allowsEventStream(accept: string): boolean {
   return deciding !== undefined && refusedByRange.get(deciding) === false;
 }
 
+/** Checks a device again that listens for long: it may be disabled or re-keyed. For that the digest is kept, not the secret. */
+export function secretCheckOf({ device, input, shard }: DeviceRequest): () => Promise<void> {
+  const digest = secretDigest(input.headers.secret);
+  return async () => {
+    checkSecret(digest, await shard.devices.credentials(device));
+  };
+}
+
 /** `GET /v1/events` (section 6, D20, D21). */
 export const events: Endpoint = {
   method: 'GET',
   path: '/v1/events',
-  async handle({ cached, input, shard }: DeviceRequest, { streams }: HttpContext): Promise<Reply> {
+  async handle(request: DeviceRequest, { streams }: HttpContext): Promise<Reply> {
+    const { cached, device, input, shard } = request;
     if (!allowsEventStream(input.headers.accept)) {
       throw new ApiError('bad_request', { msg: 'Accept must allow text/event-stream.' });
     }
-    const { device } = cached;
-    // A stream may be open for days, so it keeps the digest and not the secret.
-    const digest = secretDigest(input.headers.secret);
     let leave: () => void = () => {};
-    const check = async (): Promise<void> => {
-      checkSecret(digest, await shard.devices.credentials(device));
-    };
+    const check = secretCheckOf(request);
     const stream = streams.create(device, () => leave(), check);
     try {
       // Subscribes before reading the mailbox: mail that arrives in between is announced twice rather than never.

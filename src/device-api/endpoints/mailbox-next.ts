@@ -4,6 +4,7 @@ import type { Mail, MailboxHead } from '../../domain/mail/mail.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { createMailboxReply, type Reply, type ReplyHeaders } from '../server/reply.ts';
+import { secretCheckOf } from './events.ts';
 
 /** Wraps a mail in D13's older shape. The payload is copied byte for byte. */
 function envelope(mail: Mail, id: string): Buffer {
@@ -11,11 +12,20 @@ function envelope(mail: Mail, id: string): Buffer {
   return Buffer.concat([Buffer.from(front), mail.payload, Buffer.from('}')]);
 }
 
-function wantsEnvelope(query: string): boolean {
-  const shape = new URLSearchParams(query).get('shape');
+function wantsEnvelope(shape: string | null): boolean {
   if (shape === null || shape === 'payload') return false;
   if (shape === 'envelope') return true;
   throw new ApiError('bad_request', { msg: 'shape is envelope or payload.' });
+}
+
+/** Longest that a request may wait for mail (D31). */
+const waitSecondsMax = 300;
+
+function waitSecondsOf(wait: string | null): number {
+  if (wait === null) return 0;
+  const seconds = /^\d{1,3}$/.test(wait) ? Number(wait) : 0;
+  if (seconds >= 1 && seconds <= waitSecondsMax) return seconds;
+  throw new ApiError('bad_request', { msg: `wait is 1 to ${waitSecondsMax} seconds.` });
 }
 
 /** What an answer with the head of a mailbox has besides it. */
@@ -46,10 +56,57 @@ export function headReply(
   return createMailboxReply(200, inEnvelope ? envelope(mail, id) : mail.payload, size, ofMail);
 }
 
-function next({ input, cached }: DeviceRequest, onMail?: HeadOptions['onMail']): Reply | Promise<Reply> {
-  const options = { onMail, inEnvelope: input.query !== '' && wantsEnvelope(input.query) };
+const noMailHead: MailboxHead = { size: 0, mail: undefined };
+
+/**
+ * Waits for mail (D31). Subscribes before it reads the mailbox: of mail that arrives in between it is told. A newer
+ * request of the device, the end of the server, or of the device's right to call, ends it as one without mail.
+ */
+async function awaitHead(
+  request: DeviceRequest,
+  seconds: number,
+  { streams }: HttpContext,
+): Promise<MailboxHead> {
+  const { cached, device, exchange, shard } = request;
+  let leave: () => void = () => {};
+  const check = secretCheckOf(request);
+  const wait = streams.wait(seconds, () => leave(), check);
+  exchange.pause(wait, seconds);
+  try {
+    leave = await shard.streams.subscribe(device, wait);
+    if (!cached.isCurrent) await check();
+    while (!wait.isEnded) {
+      const { isLate } = wait;
+      const head = await shard.mail.head(device);
+      if (head.mail !== undefined || isLate) return head;
+      await wait.news();
+    }
+    return noMailHead;
+  } finally {
+    wait.close();
+    exchange.resume();
+  }
+}
+
+/** Answers with the head of the mailbox, as soon as there is one if the device waits for it. */
+function next(
+  request: DeviceRequest,
+  context: HttpContext,
+  onMail?: HeadOptions['onMail'],
+): Reply | Promise<Reply> {
+  const { cached, input } = request;
+  const query = input.query === '' ? undefined : new URLSearchParams(input.query);
+  const options = { onMail, inEnvelope: query !== undefined && wantsEnvelope(query.get('shape')) };
+  const seconds = query === undefined ? 0 : waitSecondsOf(query.get('wait'));
   const head = cached.mailboxHead();
-  return head instanceof Promise ? head.then((later) => headReply(later, options)) : headReply(head, options);
+  if (seconds === 0) {
+    return head instanceof Promise
+      ? head.then((later) => headReply(later, options))
+      : headReply(head, options);
+  }
+  return Promise.resolve(head)
+    .then((now) => (now.mail === undefined ? awaitHead(request, seconds, context) : now))
+    .then((later) => headReply(later, options));
 }
 
 /** `GET /v1/mailbox/next`: a peek that changes nothing but the mail's fetch count (D13). */
@@ -57,8 +114,8 @@ export const mailboxNext: Endpoint = {
   method: 'GET',
   path: '/v1/mailbox/next',
   takesQuery: true,
-  handle: (request: DeviceRequest, { activity }: HttpContext) =>
-    next(request, (id, mail) => activity.fetched(request.cached, id, mail.id)),
+  handle: (request: DeviceRequest, context: HttpContext) =>
+    next(request, context, (id, mail) => context.activity.fetched(request.cached, id, mail.id)),
 };
 
 /** `HEAD /v1/mailbox/next`: the same without the body; not counted as a fetch, since nothing was delivered. */
@@ -66,5 +123,5 @@ export const mailboxNextHead: Endpoint = {
   method: 'HEAD',
   path: '/v1/mailbox/next',
   takesQuery: true,
-  handle: (request) => next(request),
+  handle: (request, context) => next(request, context),
 };

@@ -3,13 +3,14 @@ import { unavailable } from '../../core/errors.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import { EventStream } from './event-stream.ts';
+import { MailWait } from './mail-wait.ts';
 
 export interface StreamLimits {
   streamKeepAliveSeconds: number;
   settings: Settings<{ streamsPerWorkerMax: number }>;
 }
 
-/** Tracks the open streams of one front end and keeps them alive. */
+/** Tracks the open streams of one front end, and the requests that wait for mail, and keeps streams alive. */
 export class EventStreams {
   readonly #limits: StreamLimits;
   readonly #metrics: WorkerMetrics;
@@ -17,7 +18,9 @@ export class EventStreams {
   readonly #slots: Set<EventStream>[];
   readonly #timer: NodeJS.Timeout;
   #slot = 0;
+  readonly #waits = new Set<MailWait>();
   #count = 0;
+  #isOver = false;
 
   constructor(limits: StreamLimits, metrics: WorkerMetrics) {
     this.#limits = limits;
@@ -28,25 +31,46 @@ export class EventStreams {
 
   /** Calls `leave` once, when the stream has ended. @throws ApiError unavailable at streamsPerWorkerMax. */
   create(device: DeviceKey, leave: () => void, check: () => Promise<void>): EventStream {
+    const slot = this.#slots[this.#slot];
+    const onClose = this.#enter(() => {
+      slot?.delete(stream);
+      leave();
+    });
+    const stream = new EventStream(device, onClose, check);
+    slot?.add(stream);
+    return stream;
+  }
+
+  /** Likewise for a request that waits so long for mail, after `endAll` not at all. */
+  wait(seconds: number, leave: () => void, check: () => Promise<void>): MailWait {
+    const onClose = this.#enter(() => {
+      this.#waits.delete(wait);
+      leave();
+    });
+    const wait = new MailWait(seconds, onClose, check);
+    this.#waits.add(wait);
+    if (this.#isOver) wait.end();
+    return wait;
+  }
+
+  /** Counts one more, until the function that it returns is called. */
+  #enter(leave: () => void): () => void {
     if (this.#count >= this.#limits.settings.current.streamsPerWorkerMax) {
       throw unavailable('Too many open event streams (streamsPerWorkerMax). Retry later.', 30);
     }
-    const slot = this.#slots[this.#slot];
-    const onClose = (): void => {
-      slot?.delete(stream);
+    this.#count += 1;
+    this.#metrics.streamOpened();
+    return () => {
       this.#count -= 1;
       this.#metrics.streamClosed();
       leave();
     };
-    const stream = new EventStream(device, onClose, check);
-    slot?.add(stream);
-    this.#count += 1;
-    this.#metrics.streamOpened();
-    return stream;
   }
 
   endAll(): void {
     clearInterval(this.#timer);
+    this.#isOver = true;
+    for (const wait of this.#waits) wait.end();
     for (const slot of this.#slots) {
       for (const stream of slot) stream.end();
     }

@@ -186,7 +186,7 @@ export class Acceptance implements BodyTaker {
         trace.attributes['fleetpost.fleet'] = device.fleetId;
         trace.attributes['fleetpost.device'] = device.deviceId;
       }
-      this.#reply(endpoint.handle(new DeviceRequest(device, this.#input), context));
+      this.#reply(endpoint.handle(new DeviceRequest(device, this.#input, this.#exchange), context));
     }
   }
 

@@ -3,6 +3,7 @@ import type { DeviceKey } from '../../core/identity.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { CachedDevice } from '../auth/cached-device.ts';
 import type { HttpContext } from './context.ts';
+import type { Exchange } from './exchange.ts';
 import type { Reply } from './reply.ts';
 import type { RequestHeaders } from './request-headers.ts';
 
@@ -21,10 +22,12 @@ export interface RequestInput {
 export class DeviceRequest {
   readonly cached: CachedDevice;
   readonly input: RequestInput;
+  readonly exchange: Pick<Exchange, 'pause' | 'resume'>;
 
-  constructor(cached: CachedDevice, input: RequestInput) {
+  constructor(cached: CachedDevice, input: RequestInput, exchange: Pick<Exchange, 'pause' | 'resume'>) {
     this.cached = cached;
     this.input = input;
+    this.exchange = exchange;
   }
 
   get device(): DeviceKey {

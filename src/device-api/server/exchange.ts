@@ -121,7 +121,7 @@ export class Exchange {
   readonly #routeIndex: number;
   readonly #isHead: boolean;
   readonly #frontEnd: FrontEnd;
-  readonly startedAtMs = performance.now();
+  startedAtMs = performance.now();
   /** Since when only the engine is waited for, if that is asynchronous. */
   waitsForEngineSinceMs = Number.POSITIVE_INFINITY;
   #open = true;
@@ -138,6 +138,8 @@ export class Exchange {
   deviceKey: DeviceKey | undefined;
   /** Reader of the body; cancelled when the exchange ends. */
   body: BodyReader | undefined;
+  /** What it waits for; ended when the exchange ends. */
+  #waiting: { end(): void } | undefined;
   /** Set only if the client asked for a trace. */
   trace: RequestTrace | undefined;
 
@@ -195,6 +197,19 @@ export class Exchange {
     this.#deferred = true;
     this.#frontEnd.pending.add(this);
     this.#response.onAborted(() => this.#close());
+  }
+
+  /** Lets it wait for something else than this server, for so long at most: its own time stands still meanwhile. */
+  pause(waiting: { end(): void }, seconds: number): void {
+    this.#waiting = waiting;
+    this.startedAtMs = performance.now() + seconds * 1_000;
+    this.waitsForEngineSinceMs = Number.POSITIVE_INFINITY;
+    if (!this.#open) waiting.end();
+  }
+
+  resume(): void {
+    this.#waiting = undefined;
+    this.startedAtMs = performance.now();
   }
 
   reply(reply: Reply): void {
@@ -325,6 +340,7 @@ export class Exchange {
   #close(): void {
     this.#open = false;
     this.body?.cancel();
+    this.#waiting?.end();
     if (this.#deferred) this.#frontEnd.pending.remove(this);
   }
 }

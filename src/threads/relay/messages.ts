@@ -16,7 +16,7 @@ import type { WriteRelayMemory } from './ring.ts';
 /** Messages between threads. A call is answered; a notice is not. */
 export type Call =
   | { type: 'write'; write: Write }
-  | { type: 'subscribe'; stream: number; device: DeviceKey }
+  | { type: 'subscribe'; stream: number; device: DeviceKey; waits: boolean }
   /** Asks which devices of the shard have open event streams: a method of `Presence` and its parameters. */
   | { type: 'presence'; method: keyof Presence; params: unknown[] }
   | { type: 'updateFleet'; update: FleetUpdate }

@@ -40,7 +40,7 @@ export class RemoteShardWriter implements ShardWriter {
     this.#lastStream += 1;
     const stream = this.#lastStream;
     this.#sinks.set(stream, sink);
-    await this.#channel.ask({ type: 'subscribe', stream, device });
+    await this.#channel.ask({ type: 'subscribe', stream, device, waits: sink.waits === true });
     return () => {
       if (this.#sinks.delete(stream)) this.#channel.notify({ type: 'unsubscribe', stream });
     };

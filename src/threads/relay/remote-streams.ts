@@ -13,8 +13,9 @@ export class RemoteStreams {
     this.#channel = channel;
   }
 
-  async subscribe(stream: number, device: DeviceKey): Promise<void> {
+  async subscribe(stream: number, device: DeviceKey, waits: boolean): Promise<void> {
     const leave = await this.#owner.subscribe(device, {
+      waits,
       announce: (announcement) => this.#channel.notify({ type: 'announce', stream, announcement }),
       recheck: () => this.#channel.notify({ type: 'recheckStream', stream }),
       end: () => {

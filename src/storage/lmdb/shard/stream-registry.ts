@@ -3,7 +3,7 @@ import { ConnectedDevices } from '../../../domain/connected-devices.ts';
 import type { StreamSink } from '../../../domain/shard-streams.ts';
 import type { Effects } from '../../../domain/write.ts';
 
-/** The open event streams of a shard's devices, on any thread. */
+/** The open event streams and waiting requests of a shard's devices, on any thread. */
 export class StreamRegistry {
   readonly #sinks = new Map<DeviceKey, StreamSink[]>();
   readonly #perDeviceMax: number;
@@ -15,7 +15,10 @@ export class StreamRegistry {
     this.#perDeviceMax = perDeviceMax;
   }
 
-  /** Adds a stream, replacing the device's oldest beyond the limit (D21). Returns the function that removes it. */
+  /**
+   * Adds a stream, replacing the device's oldest beyond the limit (D21), or a waiting request, replacing the one before it
+   * (D31). Returns the function that removes it.
+   */
   add(device: DeviceKey, sink: StreamSink): () => void {
     let sinks = this.#sinks.get(device);
     if (sinks === undefined) {
@@ -24,7 +27,12 @@ export class StreamRegistry {
       this.connected.add(device);
     }
     sinks.push(sink);
-    if (sinks.length > this.#perDeviceMax) sinks.shift()?.end();
+    const alike = sinks.filter(({ waits = false }) => waits === (sink.waits ?? false));
+    const [oldest] = alike;
+    if (oldest !== undefined && alike.length > (sink.waits ? 1 : this.#perDeviceMax)) {
+      sinks.splice(sinks.indexOf(oldest), 1);
+      oldest.end();
+    }
     return () => this.#remove(device, sink);
   }
 

@@ -134,5 +134,7 @@ export const migrations: readonly string[] = [
   ${tables.deviceQueue.create('WITH (fillfactor = 70)')}
   ${tables.receipt.alter(3)}
   ${tables.record.alter(3)}
+  -- Requests that wait for mail, of which a device has one.
+  ALTER TABLE stream ADD COLUMN waits boolean NOT NULL DEFAULT false;
   `,
 ];

@@ -18,19 +18,20 @@ import { findNewMail, LeftStreams, type NewMail, StreamEnds } from './stream-upk
 const endsMilliseconds = 700;
 const devicesAtOnce = 1_000;
 
-const addStream = `INSERT INTO stream (device, stream_id, node, position) VALUES ($1, $2, $3, $4) RETURNING ${clockMs} AS opened_at_ms`;
-/** Keeps the newest streams: ids begin with the time. */
+const addStream = `INSERT INTO stream (device, stream_id, node, position, waits) VALUES ($1, $2, $3, $4, $5) RETURNING ${clockMs} AS opened_at_ms`;
+/** Keeps the newest streams, or the newest waiting request: ids begin with the time. */
 const displace = `
   WITH displaced AS (
-    DELETE FROM stream WHERE device = $1 AND stream_id NOT IN
-      (SELECT stream_id FROM stream WHERE device = $1 ORDER BY stream_id DESC LIMIT $2)
+    DELETE FROM stream WHERE device = $1 AND waits = $3 AND stream_id NOT IN
+      (SELECT stream_id FROM stream WHERE device = $1 AND waits = $3 ORDER BY stream_id DESC LIMIT $2)
     RETURNING node, stream_id)
   SELECT pg_notify('fleetpost_' || node, string_agg('${notifications.displaced}' || encode(stream_id, 'hex'), ' '))
   FROM displaced GROUP BY node`;
 const tailOf = 'SELECT tail FROM mailbox WHERE device = $1';
 const restore = `
-  INSERT INTO stream (device, stream_id, node, position) SELECT k.device, k.stream_id, $4, k.position
-  FROM unnest($1::text[], $2::bytea[], $3::text[]) AS k (device, stream_id, position) ON CONFLICT DO NOTHING`;
+  INSERT INTO stream (device, stream_id, node, position, waits) SELECT k.device, k.stream_id, $4, k.position, k.waits
+  FROM unnest($1::text[], $2::bytea[], $3::text[], $5::boolean[]) AS k (device, stream_id, position, waits)
+  ON CONFLICT DO NOTHING`;
 
 interface OpenStream {
   streamId: Buffer;
@@ -133,13 +134,14 @@ export class PostgresStreams implements ShardStreams {
       streamId,
       this.node,
       connectedPosition(device),
+      sink.waits === true,
     ]);
     const [row] = await database.query<{ tail: number }>(tailOf, [device]);
     const entry = this.#devices.get(device) ?? { streams: [], tail: row?.tail ?? 1 };
     this.#devices.set(device, entry);
     entry.streams.push({ streamId, sink, openedAtMs: added?.opened_at_ms ?? 0 });
     this.#displaceable.set(streamId.toString('hex'), device);
-    await database.query(displace, [device, perDeviceMax]);
+    await database.query(displace, [device, sink.waits ? 1 : perDeviceMax, sink.waits === true]);
     return () => this.#leave(device, streamId);
   }
 
@@ -276,7 +278,7 @@ export class PostgresStreams implements ShardStreams {
   /** Inserts all streams again, after this node was taken for dead. */
   async #restore(): Promise<void> {
     const all = [...this.#devices].flatMap(([device, { streams }]) =>
-      streams.map(({ streamId }) => ({ device, streamId })),
+      streams.map(({ streamId, sink }) => ({ device, streamId, waits: sink.waits === true })),
     );
     for (let start = 0; start < all.length; start += devicesAtOnce) {
       const part = all.slice(start, start + devicesAtOnce);
@@ -287,6 +289,7 @@ export class PostgresStreams implements ShardStreams {
         ids,
         positions,
         this.node,
+        part.map(({ waits }) => waits),
       ]);
     }
     this.#pollAll();
