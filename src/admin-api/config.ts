@@ -43,6 +43,10 @@ export const adminKeys = {
     { default: 5, minimum: 1, maximum: 60 },
     'Maximum wait of a request of the admin API; then it is answered 503.',
   ),
+  adminWaitsMax: integer(
+    { default: 256, minimum: 1, maximum: 100_000 },
+    'Maximum requests of the admin API that send a mail and wait until it is settled, shared likewise. One more is answered 503, and sends nothing.',
+  ),
   adminUnreadBytesMax: integer(
     { default: 268_435_456, minimum: 1_048_576, maximum: 17_179_869_184 },
     'Memory for answers of the admin API that clients do not read. Beyond, the oldest is cut off. Lower it where memory is short.',

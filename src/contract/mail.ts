@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { fleetBounds } from '../core/bounds.ts';
+import { fleetBounds, waitSecondsMax } from '../core/bounds.ts';
 import { bytesBody, deviceId, listOf, nullable, pageLimit, time, wordOf } from './document.ts';
 import { declareRoutes } from './routes/route.ts';
 
@@ -94,9 +94,17 @@ export const mailRoutes = declareRoutes({
       deliver_at: Type.Optional(
         Type.String({ description: 'When the mailbox accepts it: ISO 8601 with a time zone.' }),
       ),
+      wait: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: waitSecondsMax,
+          description:
+            'Seconds to wait until the mail is settled, or ends otherwise: then the answer is its receipt, with 200.',
+        }),
+      ),
     }),
     body: bytesBody('The payload, a JSON object, delivered byte for byte. An empty body is {}.'),
-    answers: { 201: sentMailDocument },
+    answers: { 200: receiptDocument, 201: sentMailDocument },
     book: 'traffic',
     // Many senders wait for a shard, within shardQueueMax.
     hasOwnLimit: true,

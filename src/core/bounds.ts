@@ -16,6 +16,8 @@ export const mailDelaySecondsMax = 315_360_000;
 export const mailRequeuesMax = 254;
 /** Bytes of a device's reply to a mail (D31). */
 export const replyBytesMax = 4_096;
+/** Longest that a device may wait for mail, and a sender for its settlement (D31). */
+export const waitSecondsMax = 300;
 /** Records that each version of an action is tested with. */
 export const testsPerActionMax = 20;
 /** Records in all tests of an action together, each of which takes a run. */

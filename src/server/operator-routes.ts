@@ -129,7 +129,7 @@ export function operatorRoutes(parts: OperatorParts): RouteGroups {
           'PUT /fleets/{fleet_id}/schemas/{kind}/{name}': config.schemaBytesMax,
         }),
       (app) =>
-        addRoutes(app, mailRoutes, mailHandlers(parts), {
+        addRoutes(app, mailRoutes, mailHandlers(app, parts), {
           'POST /fleets/{fleet_id}/devices/{device_id}/mail/{name}': config.bodyBytesMax,
         }),
     ],

@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify';
 import type { mailRoutes, SentMailDocument } from '../../contract/mail.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
@@ -7,34 +8,25 @@ import type { Registry } from '../../declarations/registry.ts';
 import { emptyPayload, parseMessage } from '../../declarations/schemas/payload.ts';
 import type { RefusalLog } from '../../domain/devices/refusals.ts';
 import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
-import type { DelayedMail, EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
+import type { DelayedMail, Mail } from '../../domain/mail/mail.ts';
 import type { Shards } from '../../domain/shard.ts';
+import { type Bearers, partyOf } from '../auth/authorization.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { deviceOfRequest } from '../request/admin-app.ts';
+import { type AdminApp, deviceOfRequest } from '../request/admin-app.ts';
 import { sealCursor } from '../request/list-cursor.ts';
-import {
-  idempotencyOf,
-  type Limits,
-  parseDeliverAt,
-  refusal,
-  replayHeader,
-} from '../request/mail-request.ts';
+import { idempotencyOf, parseDeliverAt, refusal, replayHeader } from '../request/mail-request.ts';
 import type { HandlerOf, Handlers } from '../request/routes.ts';
+import { SettlementWaits } from '../request/settlement-waits.ts';
 import { timeTextOf } from '../request/times.ts';
+import { describeReceipt } from './receipts.ts';
 
-interface Parts {
+interface Parts extends Bearers {
   config: AdminApiConfig;
   fleets: Fleets;
   refusals: RefusalLog;
   registry: Registry;
   shards: Shards;
   watched: WatchedDevices;
-}
-
-function answer(outcome: EnqueueOutcome, limits: Limits): SentMailDocument {
-  if (outcome.result !== 'queued') throw refusal(outcome, limits);
-  const { mailId, mailboxSize, isDelayed } = outcome;
-  return { mail_id: formatUuid(mailId), mailbox_size: mailboxSize, state: isDelayed ? 'delayed' : 'queued' };
 }
 
 /** A queued or a delayed mail: what the other has not is null. */
@@ -75,47 +67,73 @@ function describePage(mails: readonly WaitingMail[], next: string | null): Buffe
 
 type Routes = typeof mailRoutes;
 
-const sendMail =
-  (context: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/devices/{device_id}/mail/{name}'> =>
-  async ({ params, query, headers, body, audited }, reply) => {
-    const { config, fleets, refusals, shards } = context;
-    const device = deviceOfRequest(context, params);
-    const { fleet_id: fleetId, name } = params;
-    if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
-    const bytes = body ?? emptyPayload;
-    const message = parseMessage(bytes);
-    fleets.checkMail(fleetId, name, message ?? {}, bytes.length);
-    const fleet = fleets.get(fleetId);
-    const limit =
-      query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.settings.current.mailboxMailsMax;
-    const idempotency = idempotencyOf(headers, `mail/${name}`, query, bytes);
-    const requeuesMax = query.requeues_max ?? fleet?.mailRequeuesMax;
-    const outcome = await shards.of(device).mail.enqueue({
-      device,
+type SendMail = HandlerOf<Routes, 'POST /fleets/{fleet_id}/devices/{device_id}/mail/{name}'>;
+
+/** Sends a mail: all but waiting for it. */
+async function enqueue(
+  context: Parts,
+  { params, query: { wait: _, ...query }, headers, body, audited }: Parameters<SendMail>[0],
+  reply: FastifyReply,
+): Promise<{ sent: SentMailDocument; mailId: Uint8Array }> {
+  const { config, fleets, refusals, shards } = context;
+  const device = deviceOfRequest(context, params);
+  const { fleet_id: fleetId, name } = params;
+  if (!schemaNamePattern.test(name)) throw new ApiError('schema_not_found');
+  const bytes = body ?? emptyPayload;
+  const message = parseMessage(bytes);
+  fleets.checkMail(fleetId, name, message ?? {}, bytes.length);
+  const fleet = fleets.get(fleetId);
+  const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.settings.current.mailboxMailsMax;
+  const idempotency = idempotencyOf(headers, `mail/${name}`, query, bytes);
+  const requeuesMax = query.requeues_max ?? fleet?.mailRequeuesMax;
+  const outcome = await shards.of(device).mail.enqueue({
+    device,
+    name,
+    ...(requeuesMax !== undefined && { requeuesMax }),
+    ...(query.deliver_at !== undefined && { deliverAtMs: parseDeliverAt(query.deliver_at) }),
+    // Copied: a view of Node's pool would cross threads together with the whole pool.
+    payload: new Uint8Array(message === undefined ? emptyPayload : bytes),
+    ttlSeconds: query.ttl_seconds ?? fleet?.mailTtlSeconds ?? config.settings.current.mailTtlSeconds,
+    mailboxMailsMax: limit,
+    ...(idempotency && { idempotency }),
+  });
+  if (idempotency && outcome.result === 'queued' && outcome.repeated) reply.header(...replayHeader);
+  const limits = { mailboxMailsMax: limit, delayedMailsMax: config.delayedMailsPerDeviceMax };
+  if (outcome.result === 'mailbox_full' || outcome.result === 'delayed_full') {
+    const { code, message } = refusal(outcome, limits);
+    refusals.note(device, {
+      route: 'POST /fleets/:fleet_id/devices/:device_id/mail/:name',
       name,
-      ...(requeuesMax !== undefined && { requeuesMax }),
-      ...(query.deliver_at !== undefined && { deliverAtMs: parseDeliverAt(query.deliver_at) }),
-      // Copied: a view of Node's pool would cross threads together with the whole pool.
-      payload: new Uint8Array(message === undefined ? emptyPayload : bytes),
-      ttlSeconds: query.ttl_seconds ?? fleet?.mailTtlSeconds ?? config.settings.current.mailTtlSeconds,
-      mailboxMailsMax: limit,
-      ...(idempotency && { idempotency }),
+      code,
+      msg: message,
     });
-    if (idempotency && outcome.result === 'queued' && outcome.repeated) reply.header(...replayHeader);
-    const limits = { mailboxMailsMax: limit, delayedMailsMax: config.delayedMailsPerDeviceMax };
-    if (outcome.result === 'mailbox_full' || outcome.result === 'delayed_full') {
-      const { code, message } = refusal(outcome, limits);
-      refusals.note(device, {
-        route: 'POST /fleets/:fleet_id/devices/:device_id/mail/:name',
-        name,
-        code,
-        msg: message,
-      });
+  }
+  if (outcome.result !== 'queued') throw refusal(outcome, limits);
+  const { mailId, mailboxSize, isDelayed } = outcome;
+  const state = isDelayed ? 'delayed' : 'queued';
+  const sent: SentMailDocument = { mail_id: formatUuid(mailId), mailbox_size: mailboxSize, state };
+  audited.about.mail_id = sent.mail_id;
+  return { sent, mailId };
+}
+
+const sendMail =
+  (context: Parts, waits: SettlementWaits): SendMail =>
+  async (request, reply) => {
+    const { wait } = request.query;
+    const release = wait === undefined ? undefined : waits.take(partyOf(request.raw, context));
+    try {
+      const { sent, mailId } = await enqueue(context, request, reply);
+      if (wait !== undefined) {
+        const device = deviceOfRequest(context, request.params);
+        const mail = { shard: context.shards.of(device), device, mailId };
+        const receipt = await waits.settled(reply, mail, wait);
+        if (receipt !== undefined) return reply.type('application/json').send(describeReceipt(receipt));
+      }
+      reply.code(201);
+      return sent;
+    } finally {
+      release?.();
     }
-    const sent = answer(outcome, limits);
-    audited.about.mail_id = sent.mail_id;
-    reply.code(201);
-    return sent;
   };
 
 const positionMax = 2 ** 48 - 2;
@@ -150,9 +168,10 @@ const listMail =
   };
 
 /** Handles `…/devices/{device_id}/mail`: sending a mail, and listing the mailbox. */
-export function mailHandlers(parts: Parts): Handlers<Routes> {
+export function mailHandlers(app: AdminApp, parts: Parts): Handlers<Routes> {
+  const waits = new SettlementWaits(app, parts.config.adminWaitsMax);
   return {
-    'POST /fleets/{fleet_id}/devices/{device_id}/mail/{name}': sendMail(parts),
+    'POST /fleets/{fleet_id}/devices/{device_id}/mail/{name}': sendMail(parts, waits),
     'GET /fleets/{fleet_id}/devices/{device_id}/mail': listMail(parts),
   };
 }

@@ -1,3 +1,4 @@
+import { waitSecondsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid } from '../../core/uuid.ts';
 import type { Mail, MailboxHead } from '../../domain/mail/mail.ts';
@@ -17,9 +18,6 @@ function wantsEnvelope(shape: string | null): boolean {
   if (shape === 'envelope') return true;
   throw new ApiError('bad_request', { msg: 'shape is envelope or payload.' });
 }
-
-/** Longest that a request may wait for mail (D31). */
-const waitSecondsMax = 300;
 
 function waitSecondsOf(wait: string | null): number {
   if (wait === null) return 0;

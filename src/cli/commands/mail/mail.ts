@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { delayedMailColumns, queuedMailColumns } from '../../../contract/columns/mail.ts';
 import type { ListDocument } from '../../../contract/document.ts';
-import type { WaitingMailDocument } from '../../../contract/mail.ts';
+import type { ReceiptDocument, SentMailDocument, WaitingMailDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { mailRequeuesMax, mailTtlSecondsMax } from '../../../core/bounds.ts';
+import { mailRequeuesMax, mailTtlSecondsMax, waitSecondsMax } from '../../../core/bounds.ts';
 import { connect } from '../../connection.ts';
 import { payloadHelp, readPayload } from '../../input.ts';
 import { moment, secondsOption } from '../../moment.ts';
@@ -17,7 +17,7 @@ import {
   withIdempotencyKey,
   withListOptions,
 } from '../../options.ts';
-import { listText, print } from '../../output.ts';
+import { fields, listText, print, printableLines } from '../../output.ts';
 import { requestCommand } from '../declared.ts';
 import { addMailBroadcast } from './mail-broadcast.ts';
 
@@ -31,6 +31,7 @@ interface SendOptions extends DeviceOptions {
   ttlSeconds?: number;
   requeuesMax?: number;
   deliverAt?: string;
+  wait?: number;
   idempotencyKey?: string;
 }
 
@@ -47,14 +48,22 @@ function idsOf({ fleet, device }: DeviceOptions) {
 }
 
 async function sendMail(options: SendOptions): Promise<void> {
-  const { name, payload, ttlSeconds, requeuesMax, deliverAt } = options;
+  const { name, payload, ttlSeconds, requeuesMax, deliverAt, wait } = options;
   const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{name}', { ...idsOf(options), name });
-  const sent = await connect(options).request('POST', path, {
-    query: { ttl_seconds: ttlSeconds, requeues_max: requeuesMax, deliver_at: deliverAt },
+  const text = await connect(options).requestText('POST', path, {
+    query: { ttl_seconds: ttlSeconds, requeues_max: requeuesMax, deliver_at: deliverAt, wait },
     ...(payload !== undefined && { bytes: Buffer.from(await readPayload(payload)) }),
     headers: idempotencyKeyHeaders(options),
   });
-  print(options, sent, `Mail ${sent.mail_id} is ${sent.state}; mails waiting: ${sent.mailbox_size}.`);
+  // Unchanged: a reply may have large numbers (D11).
+  if (options.json) process.stdout.write(`${text}\n`);
+  else process.stdout.write(`${printableLines(sentText(JSON.parse(text)))}\n`);
+}
+
+/** The receipt of a mail that was settled while this waited for it, or that it was sent. */
+function sentText(answer: SentMailDocument | ReceiptDocument): string {
+  if (!('mailbox_size' in answer)) return fields(answer);
+  return `Mail ${answer.mail_id} is ${answer.state}; mails waiting: ${answer.mailbox_size}.`;
 }
 
 /** Lists one page only, to print the server's text unchanged: parsing would change large numbers (D11). */
@@ -91,6 +100,11 @@ export function addMailCommands(program: Command): void {
       '--deliver-at <when>',
       'when to deliver it to the mailbox: a time, or a duration from now like 2h',
       moment('ahead'),
+    )
+    .option(
+      '--wait <seconds>',
+      'wait until it is settled, and show its receipt with the reply',
+      integerOption(1, waitSecondsMax),
     )
     .action(sendMail);
 

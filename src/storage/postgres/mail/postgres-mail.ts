@@ -53,21 +53,23 @@ const keptOf = <R extends Row>(table: DatabaseTable<R>): string =>
       name in table.shape.columns ? table.selected(name) : `${isOptional ? 'NULL' : '0'} AS "${name}"`,
     )
     .join(', ');
-const waiting = `
+const queued = `
   SELECT 'queued' AS state, ${keptOf(mail)}, NULL::bigint AS "deliverAtMs", t.accepted_at_ms AS "queuedAtMs",
     t.expires_at_ms AS "expiresAtMs", NULL::bigint AS "settledAtMs", NULL::bytea AS reply
-  FROM mail t WHERE t.device = $1 AND t.mail_id = $2`;
+  FROM mail t WHERE t.device = k.device AND t.mail_id = k.mail_id`;
 /** Looks first under the original sequence, and last through the whole mailbox: the first hit ends the search. */
-const receiptOf = `
-  SELECT * FROM (
-    ${waiting} AND t.sequence = $3
+const receiptsOf = `
+  SELECT found.* FROM unnest($1::text[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS k (device, mail_id, sequence, ordinal)
+  LEFT JOIN LATERAL (
+    ${queued} AND t.sequence = k.sequence
     UNION ALL SELECT 'delayed', ${keptOf(delayedMail)}, t.deliver_at_ms, NULL, NULL, NULL, NULL
-    FROM delayed_mail t WHERE t.device = $1 AND t.mail_id = $2
+    FROM delayed_mail t WHERE t.device = k.device AND t.mail_id = k.mail_id
     UNION ALL SELECT t.state, ${keptOf(receipt)}, NULL, t.queued_at_ms, NULL, t.settled_at_ms, t.reply
-    FROM receipt t WHERE t.device = $1 AND t.mail_id = $2
-    UNION ALL ${waiting}
-  ) AS found LIMIT 1`;
-/** As in `receiptOf`, the whole mailbox comes last. */
+    FROM receipt t WHERE t.device = k.device AND t.mail_id = k.mail_id
+    UNION ALL ${queued} LIMIT 1
+  ) AS found ON true
+  ORDER BY k.ordinal`;
+/** As in `receiptsOf`, the whole mailbox comes last. */
 const payloadOf = `
   SELECT payload FROM (
     SELECT payload FROM mail WHERE device = $1 AND mail_id = $2 AND sequence = $3
@@ -76,7 +78,7 @@ const payloadOf = `
   ) AS found LIMIT 1`;
 const marksFrom = `
   SELECT device, mail_id FROM broadcast_mark WHERE broadcast = $1 AND device > $2 ORDER BY device LIMIT $3`;
-/** As in `receiptOf`, the whole mailbox comes last: only mail that was requeued needs it. */
+/** As in `receiptsOf`, the whole mailbox comes last: only mail that was requeued needs it. */
 const statesOf = `
   SELECT coalesce(found.state, 'unknown') AS state, coalesce(found.fetch_count, 0) AS fetch_count
   FROM unnest($1::text[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS k (device, mail_id, sequence, ordinal)
@@ -89,7 +91,9 @@ const statesOf = `
     LIMIT 1
   ) AS found ON true
   ORDER BY k.ordinal`;
+/** All null where there is none. */
 type FoundReceipt = { [C in keyof Receipt]: Receipt[C] | null };
+type MailName = Pick<Receipt, 'device' | 'mailId'>;
 type FoundDelayed = DelayedMail & { total: number };
 /** Digits of the delivery time in a cursor. */
 const timeDigits = 12;
@@ -100,6 +104,7 @@ export class PostgresMail extends ShardMail {
   readonly #sizes: QueryBatcher<DeviceKey, number>;
   readonly #heads: QueryBatcher<DeviceKey, MailboxHead>;
   readonly #fronts: QueryBatcher<WantedFront, MailboxFront>;
+  readonly #receipts: QueryBatcher<MailName, FoundReceipt | undefined>;
 
   constructor(database: Database, writer: Writer) {
     super(writer);
@@ -122,6 +127,17 @@ export class PostgresMail extends ShardMail {
     );
     this.#fronts = new QueryBatcher(
       (wanted) => readFronts(database, wanted),
+      readsMax,
+      database.timeoutMilliseconds,
+    );
+    // Whoever waits for an answer looks again and again.
+    this.#receipts = new QueryBatcher(
+      (mails) =>
+        database.query<FoundReceipt>(receiptsOf, [
+          mails.map(({ device }) => device),
+          mails.map(({ mailId }) => mailId),
+          mails.map(({ mailId }) => sequenceFrom(1, mailId)),
+        ]),
       readsMax,
       database.timeoutMilliseconds,
     );
@@ -176,9 +192,9 @@ export class PostgresMail extends ShardMail {
   }
 
   async receipt(device: DeviceKey, mailId: Uint8Array): Promise<Receipt | undefined> {
-    const values = [device, viewOf(mailId), sequenceFrom(1, mailId)];
-    const [row] = receipt.read(await this.#database.query<FoundReceipt>(receiptOf, values));
-    if (row === undefined) return undefined;
+    const found = await this.#receipts.add({ device, mailId: viewOf(mailId) });
+    if (found === undefined || found.state === null) return undefined;
+    const [row] = receipt.read([found] as const);
     const { deliverAtMs, expiresAtMs, settledAtMs, ...rest } = row;
     const times = {
       deliverAtMs: deliverAtMs ?? undefined,
