@@ -8,7 +8,7 @@ export const forwarderKeys = {
   ),
   forwardHosts: text(
     '',
-    'Hosts that forwarders may send to, separated by commas. `*.example.com` allows every name below it. Empty: any host but link-local addresses (169.254.0.0/16, fe80::/10, fd00:ec2::/32), also by name or as IPv4 in IPv6, and those that may hide one (64:ff9b:1::/48, 2001::/32).',
+    'Hosts that forwarders may send to, separated by commas. `*.example.com` allows every name below it. Empty: any host but metadata addresses: link-local ones (169.254.0.0/16, fe80::/10) and those of clouds (100.100.100.200, 192.0.0.192, 168.63.129.16, fd00:ec2::/32, fd20:ce::254, fd00:c1::a9fe:a9fe, fd00:a9fe:a9fe::1, fd00:42::42), also by name or as IPv4 in IPv6, and those that may hide one (64:ff9b:1::/48, 2001::/32).',
   ),
   forwardBytesMax: integer(
     { default: 67_108_864, minimum: 1_048_576, maximum: 4_294_967_296 },

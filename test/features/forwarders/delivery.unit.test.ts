@@ -4,7 +4,10 @@ import { createLog } from '../../../src/core/telemetry/log.ts';
 import { generateUuid } from '../../../src/core/uuid.ts';
 import { Hold } from '../../../src/domain/hold.ts';
 import type { StoredRecord } from '../../../src/domain/records/record.ts';
-import { isHostAllowed, isLinkLocal } from '../../../src/features/forwarders/declaration/forward-hosts.ts';
+import {
+  isHostAllowed,
+  isMetadataAddress,
+} from '../../../src/features/forwarders/declaration/forward-hosts.ts';
 import type { Forwarder } from '../../../src/features/forwarders/declaration/forwarder.ts';
 import { ByteBudget } from '../../../src/features/forwarders/delivery/byte-budget.ts';
 import {
@@ -31,7 +34,7 @@ it('forwardHosts allows names, names below one, addresses, or any', () => {
   expect(isHostAllowed('anything', ' ')).toBe(true);
 });
 
-it('link-local addresses are no hosts that anybody may send to, however they are written, unless they are named', () => {
+it('metadata addresses are no hosts that anybody may send to, however they are written, unless they are named', () => {
   const urls = [
     'http://169.254.169.254/latest',
     'http://2852039166/',
@@ -56,11 +59,27 @@ it('link-local addresses are no hosts that anybody may send to, however they are
     'http://[febf::1]/',
     'http://[fd00:ec2::254]/',
     'http://169.254.0.1./',
+    ...['100.100.100.200', '192.0.0.192', '168.63.129.16'].flatMap((address) => [
+      `http://${address}/`,
+      `http://[::ffff:${address}]/`,
+      `http://[::${address}]/`,
+      `http://[64:ff9b::${address}]/`,
+    ]),
+    'http://[2002:6464:64c8::]/',
+    'http://[fd20:ce::254]/',
+    'http://[fd00:c1::a9fe:a9fe]/',
+    'http://[fd00:a9fe:a9fe::1]/',
+    'http://[fd00:42::42]/',
   ];
   for (const url of urls) expect(isHostAllowed(new URL(url).hostname, ''), url).toBe(false);
   expect(isHostAllowed('169.254.169.254', 'a.example, 169.254.169.254')).toBe(true);
   const others = [
     '169.253.0.1',
+    '100.100.100.201',
+    '192.0.0.191',
+    '168.63.129.17',
+    '[2002:6464:64c9::]',
+    '[fd00:c1::1]',
     '10.0.0.1',
     '127.0.0.1',
     '[::1]',
@@ -73,11 +92,11 @@ it('link-local addresses are no hosts that anybody may send to, however they are
     '[2001:db8::a9fe:a9fe]',
   ];
   for (const host of others) expect(isHostAllowed(host, ''), host).toBe(true);
-  expect([isLinkLocal('fe80::1%eth0'), isLinkLocal('::1'), isLinkLocal('localhost')]).toEqual([
-    true,
-    false,
-    false,
-  ]);
+  expect([
+    isMetadataAddress('fe80::1%eth0'),
+    isMetadataAddress('::1'),
+    isMetadataAddress('localhost'),
+  ]).toEqual([true, false, false]);
 });
 
 it('a connection to a name is made to those of its addresses that may be sent to, and to no other', async () => {

@@ -1,6 +1,6 @@
 import { type LookupAddress, type LookupAllOptions, type LookupOptions, lookup } from 'node:dns';
 import { KeyedMutex } from '../../../core/async.ts';
-import { isLinkLocal } from '../declaration/forward-hosts.ts';
+import { isMetadataAddress } from '../declaration/forward-hosts.ts';
 
 /**
  * Code of a network error, or of its cause. Only the code may be shown: messages of such errors may contain parts of
@@ -68,7 +68,7 @@ export function allowedLookup(resolve: ResolveAll, isNamed: boolean) {
   return (host: string, options: LookupOptions, done: Done): void => {
     resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return done(error);
-      const allowed = addresses.filter(({ address }) => isNamed || !isLinkLocal(address));
+      const allowed = addresses.filter(({ address }) => isNamed || !isMetadataAddress(address));
       const [first] = allowed;
       if (first === undefined) return done(Object.assign(new Error(), { code: forbiddenAddressCode }));
       if (options.all) done(null, allowed);

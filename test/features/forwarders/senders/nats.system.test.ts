@@ -239,7 +239,7 @@ it('a record that no stream takes becomes a dead letter while others are taken, 
   expect((await ask('DELETE', '/none')).status).toBe(204);
 });
 
-it('link-local addresses are no target, nor names that have one, unless forwardHosts names them', async () => {
+it('metadata addresses are no target, nor names that have one, unless forwardHosts names them', async () => {
   const servers = [
     'nats://169.254.169.254:4222',
     'nats://2852039166',
@@ -251,7 +251,12 @@ it('link-local addresses are no target, nor names that have one, unless forwardH
     expect(made, server).toMatchObject({ status: 400, body: { error: 'invalid_forwarder' } });
     expect(made.body.msg).toContain('forwardHosts');
   }
-  for (const url of ['http://169.254.169.254/', 'http://[fd00:ec2::254]/', 'https://0251.254.43518/']) {
+  for (const url of [
+    'http://169.254.169.254/',
+    'http://[fd00:ec2::254]/',
+    'http://100.100.100.200/',
+    'https://0251.254.43518/',
+  ]) {
     const made = await ask('PUT', '/away', { type: 'webhook', url });
     expect(made, url).toMatchObject({ status: 400, body: { error: 'invalid_forwarder' } });
   }
