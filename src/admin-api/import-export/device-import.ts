@@ -162,12 +162,13 @@ export class DeviceImport {
     let reader: LineReader | undefined = isCsv ? undefined : readJsonLine;
     if (isCsv) yield csvLine(answerColumns);
     for await (const batch of bodyLines(body, lineBytesMax)) {
-      // A piece of a body has thousands of lines, perhaps all of them empty.
+      // Also where there is nothing to store: a body may consist of empty lines.
       await turn();
-      if (reader === undefined) {
-        const header = batch.shift();
+      signal.throwIfAborted();
+      const header = reader === undefined ? batch.shift() : undefined;
+      if (header !== undefined) {
         try {
-          reader = csvReader(header?.bytes ?? Buffer.alloc(0));
+          reader = csvReader(header.bytes ?? Buffer.alloc(0));
         } catch (error) {
           if (!(error instanceof BadLine)) throw error;
           onAnswers(['error']);
@@ -175,6 +176,7 @@ export class DeviceImport {
           return;
         }
       }
+      if (reader === undefined) continue;
       const wanted = batch.filter(({ number, bytes }) => number >= options.fromLine && bytes?.length !== 0);
       for (let start = 0; start < wanted.length; start += linesPerWrite) {
         signal.throwIfAborted();

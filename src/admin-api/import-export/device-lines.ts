@@ -8,6 +8,9 @@ import { validatorOf } from '../request/compiled-schemas.ts';
 const newline = 0x0a;
 const carriageReturn = 0x0d;
 
+/** Lines split off at once, all of them empty perhaps: a millisecond of this thread. */
+export const linesSplitMax = 1_000;
+
 /** One line of a body, without its line break. */
 export interface BodyLine {
   /** Counted from 1. */
@@ -17,8 +20,9 @@ export interface BodyLine {
 }
 
 /**
- * Splits a body into lines as it arrives, yielding those that each chunk completes. Buffers at most one line of that
- * length and the chunk.
+ * Splits a body into lines as it arrives. Yields those that each chunk completes in pieces, at least one for a chunk,
+ * which may be empty: between two of them the caller gives others their turn. Buffers at most one line of that length
+ * and the chunk.
  */
 export async function* bodyLines(
   body: AsyncIterable<Buffer>,
@@ -29,8 +33,8 @@ export async function* bodyLines(
   let begunBytes = 0;
   const take = (part: Buffer): void => {
     begunBytes += part.length;
-    if (begunBytes <= lineBytesMax) begun.push(Buffer.from(part));
-    else begun = [];
+    if (begunBytes > lineBytesMax) begun = [];
+    else if (part.length > 0) begun.push(Buffer.from(part));
   };
   const end = (): BodyLine => {
     number += 1;
@@ -40,15 +44,18 @@ export async function* bodyLines(
     return { number, bytes: bytes?.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes };
   };
   for await (const chunk of body) {
-    const lines: BodyLine[] = [];
+    let lines: BodyLine[] = [];
     let from = 0;
     for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, from)) {
       take(chunk.subarray(from, at));
       lines.push(end());
       from = at + 1;
+      if (lines.length < linesSplitMax) continue;
+      yield lines;
+      lines = [];
     }
     if (from < chunk.length) take(chunk.subarray(from));
-    if (lines.length > 0) yield lines;
+    yield lines;
   }
   if (begunBytes > 0) yield [end()];
 }

@@ -7,6 +7,7 @@ import {
   cellOf,
   csvLine,
   csvReader,
+  linesSplitMax,
   readJsonLine,
 } from '../../../src/admin-api/import-export/device-lines.ts';
 
@@ -37,6 +38,17 @@ it('lines are the same wherever a body is cut, and one that is too long is there
       expect(texts).toEqual(body === '' ? [] : expected);
     }),
   );
+});
+
+it('a body of empty lines comes in pieces that leave others their turn', async () => {
+  const chunk = Buffer.alloc(65_536, '\n');
+  const sizes: number[] = [];
+  const arriving = (async function* () {
+    yield* [chunk, Buffer.from('begun'), chunk];
+  })();
+  for await (const some of bodyLines(arriving, 10)) sizes.push(some.length);
+  expect(Math.max(...sizes)).toBe(linesSplitMax);
+  expect(sizes.reduce((sum, size) => sum + size)).toBe(2 * chunk.length);
 });
 
 function refusalOf(read: () => unknown): string {
