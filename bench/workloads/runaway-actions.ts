@@ -42,6 +42,10 @@ const runaways: readonly { name: string; source: string }[] = [
     source: `export default (record, fleet) => { for (;;) fleet.send(record.device, 'bomb', {}); };`,
   },
   {
+    name: 'lookups without end',
+    source: `export default async (record, fleet) => { for (;;) await fleet.device(record.device); };`,
+  },
+  {
     name: '1,000 mails a run',
     source: `export default (record, fleet) => { for (let n = 0; n < 1_000; n += 1) fleet.send(record.device, 'many', { n }); };`,
   },

@@ -28,6 +28,7 @@ export const runErrorCode = Type.Enum([
   'never_settled',
   'invalid_call',
   'too_many_mails',
+  'too_many_reads',
   'invalid_mail',
   'state_full',
   'state_conflict',

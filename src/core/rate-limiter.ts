@@ -57,6 +57,35 @@ export class RateLimiter {
   }
 }
 
+/** Interval at which buckets that are full again are removed. */
+const pruneSeconds = 60;
+
+/** A bucket for each key, as of a token or a fleet. Those that are full equal new ones, and are not kept for long. */
+export class RateLimiters {
+  readonly #burstSeconds: number;
+  readonly #limiters = new Map<string, RateLimiter>();
+  #prunedAtSeconds = 0;
+
+  constructor(burstSeconds: number) {
+    this.#burstSeconds = burstSeconds;
+  }
+
+  /** Not to be kept by the caller. */
+  of(key: string): RateLimiter {
+    this.#prune();
+    const limiter = this.#limiters.get(key) ?? new RateLimiter(this.#burstSeconds);
+    this.#limiters.set(key, limiter);
+    return limiter;
+  }
+
+  #prune(): void {
+    const nowSeconds = clockSeconds();
+    if (nowSeconds - this.#prunedAtSeconds < pruneSeconds) return;
+    this.#prunedAtSeconds = nowSeconds;
+    for (const [key, limiter] of this.#limiters) if (limiter.isFull(nowSeconds)) this.#limiters.delete(key);
+  }
+}
+
 /** This thread's monotonic clock. */
 function clockSeconds(): number {
   return performance.now() / 1_000;

@@ -50,6 +50,19 @@ export const tokenAttacks: readonly Attack[] = [
     },
   },
   {
+    name: 'tests that look up devices without end, 20 connections',
+    start: (server, device) => {
+      const lookups = `Array.from({ length: 32 }, () => fleet.device('${device.deviceId}'))`;
+      const draft = {
+        source: `export default async (record, fleet) => { for (;;) await Promise.all(${lookups}); };`,
+        language: 'javascript',
+        on: [{ kind: 'message', schema: 'none' }],
+      };
+      const body = JSON.stringify({ record: { device: device.deviceId, payload: {} }, draft });
+      return overTcp(server.adminPort, 20, floodWith(asked(server, 'POST', '/actions/made/test', body)));
+    },
+  },
+  {
     name: 'a pattern of 400,000 states, 30 connections',
     start: (server) => {
       const put = asked(server, 'PUT', '/schemas/datapoint/costly', JSON.stringify(patternBomb));
@@ -70,6 +83,14 @@ export const tokenAttacks: readonly Attack[] = [
     start: (server) => {
       const body = `name\n${'a,b\n'.repeat(250_000)}`;
       const request = asked(server, 'POST', '/devices:import', body, 'text/csv');
+      return overTcp(server.adminPort, 16, (socket) => socket.resume().write(request));
+    },
+  },
+  {
+    name: 'imports of 16 MB of empty lines, 16 connections',
+    start: (server) => {
+      const body = '\n'.repeat(16_777_216);
+      const request = asked(server, 'POST', '/devices:import', body, 'application/x-ndjson');
       return overTcp(server.adminPort, 16, (socket) => socket.resume().write(request));
     },
   },

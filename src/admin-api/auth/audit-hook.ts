@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../../core/config/settings.ts';
 import { type ErrorCode, rateLimited } from '../../core/errors.ts';
-import { RateLimiter } from '../../core/rate-limiter.ts';
+import { RateLimiters } from '../../core/rate-limiter.ts';
 import {
   type AuditActor,
   type AuditBook,
@@ -20,8 +20,6 @@ interface Needs {
 
 /** Length of a burst, so that a setup script is not slowed down. */
 const burstSeconds = 10;
-/** Interval at which full limiters, as of revoked tokens, are removed. */
-const pruneMs = 60_000;
 
 /**
  * Limits the changes per second of each token: each is written to the audit log twice, and a flood would within minutes
@@ -29,8 +27,7 @@ const pruneMs = 60_000;
  */
 class ChangeRate {
   readonly #settings: Settings<{ tokenChangesPerSecondMax: number }>;
-  readonly #limiters = new Map<string, RateLimiter>();
-  #prunedAtMs = 0;
+  readonly #tokens = new RateLimiters(burstSeconds);
 
   constructor(settings: Settings<{ tokenChangesPerSecondMax: number }>) {
     this.#settings = settings;
@@ -40,24 +37,12 @@ class ChangeRate {
   take({ id }: Pick<Principal, 'id'>): void {
     const { tokenChangesPerSecondMax: perSecondMax } = this.#settings.current;
     if (perSecondMax === 0) return;
-    this.#prune();
-    const name = id ?? 'bootstrap';
-    const limiter = this.#limiters.get(name) ?? new RateLimiter(burstSeconds);
-    this.#limiters.set(name, limiter);
-    const wait = limiter.take(perSecondMax);
+    const wait = this.#tokens.of(id ?? 'bootstrap').take(perSecondMax);
     if (wait === 0) return;
     throw rateLimited(
       `This token makes more than ${perSecondMax} changes a second (tokenChangesPerSecondMax). Retry later.`,
       wait,
     );
-  }
-
-  /** Removes limiters that are full again, which equal new ones. */
-  #prune(): void {
-    const nowMs = performance.now();
-    if (nowMs - this.#prunedAtMs < pruneMs) return;
-    this.#prunedAtMs = nowMs;
-    for (const [name, limiter] of this.#limiters) if (limiter.isFull()) this.#limiters.delete(name);
   }
 }
 

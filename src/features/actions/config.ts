@@ -29,6 +29,14 @@ export const actionKeys = {
     { default: 1_000, minimum: 1, maximum: 100_000, isReloadable: true },
     'Maximum mails of one run of an action.',
   ),
+  actionReadsMax: integer(
+    { default: 1_000, minimum: 1, maximum: 100_000, isReloadable: true },
+    'Maximum devices and keys of its state that one run of an action reads.',
+  ),
+  actionReadsPerSecondMax: integer(
+    { default: 5_000, minimum: 1, maximum: 1_000_000, isReloadable: true },
+    'Rate limit of what the actions of one fleet read together, as of actionReadsMax. Above it, runs wait.',
+  ),
   actionRunsPerSecondMax: integer(
     { default: 1_000, minimum: 1, maximum: 1_000_000, isReloadable: true },
     'Default rate limit of one action. Above it, records wait in the log.',

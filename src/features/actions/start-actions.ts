@@ -5,9 +5,10 @@ import { type ActionWorkOptions, forgetOthers, LocalActionWork } from './local-a
 import { describeDeadLetter } from './outbox/dead-letters.ts';
 import { ActionPool } from './pool/pool.ts';
 import { Dispatcher } from './queue/dispatcher.ts';
+import { ReadPace } from './runs/read-pace.ts';
 import { actionKey } from './tables.ts';
 
-export type ActionsOptions = Omit<ActionWorkOptions, 'pool' | 'compiler' | 'dispatcher'>;
+export type ActionsOptions = Omit<ActionWorkOptions, 'pool' | 'compiler' | 'readPace' | 'dispatcher'>;
 
 /** The action runtime, on the main thread. */
 export interface RunningActions {
@@ -25,7 +26,7 @@ export async function startActions(base: ActionsOptions): Promise<RunningActions
   await forgetOthers(journal, actions);
   const pool = new ActionPool(base);
   const compiler = new Compiler(base);
-  const options = { ...base, pool, compiler };
+  const options = { ...base, pool, compiler, readPace: new ReadPace(base.config.settings) };
   const dispatcher = new Dispatcher(options);
   const work = new LocalActionWork({ ...options, dispatcher });
   await work.start();

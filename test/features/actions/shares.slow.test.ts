@@ -10,10 +10,13 @@ const patience = { timeout: 60_000, interval: 20 };
 const actionQueueMax = 20;
 const actionDeadLettersMax = 10;
 const actionTestsMax = 12;
+const actionReadsPerSecondMax = 50;
 const config: Partial<Config> = {
   actionQueueMax,
   actionDeadLettersMax,
   actionTestsMax,
+  actionReadsMax: 2 * actionReadsPerSecondMax,
+  actionReadsPerSecondMax,
   actionAttemptsMax: 2,
   actionRetryMilliseconds: 20,
   actionCpuMilliseconds: 300,
@@ -193,4 +196,26 @@ it('endless tests of one fleet have a share of tests, and take turns with the ru
   expect(ended).toBeLessThan(tests.length);
   const answers = await Promise.all(tests);
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(actionTestsMax / 2);
+});
+
+it('what a run reads is bounded, and waits beyond the rate of its fleet', async () => {
+  const fleet = await newFleet();
+  const door = await fleet.createDevice();
+  const lookUp = async (times: number) => {
+    const source = `export default async (record, fleet) => {
+      for (let n = 0; n < ${times}; n += 1) await fleet.device(record.device);
+    }`;
+    const draft = { source, language: 'javascript', on: [{ kind: 'message', schema: 'opened' }] };
+    const path = `/fleets/${fleet.fleetId}/actions/relay/test`;
+    const record = { device: door.deviceId, payload: {} };
+    interface Trial {
+      error: { code: string } | null;
+      wall_milliseconds: number;
+    }
+    return (await server.admin<Trial>('POST', path, { record, draft })).body;
+  };
+  const { error, wall_milliseconds } = await lookUp(2 * actionReadsPerSecondMax);
+  expect(error).toBeNull();
+  expect(wall_milliseconds).toBeGreaterThan(950);
+  expect((await lookUp(2 * actionReadsPerSecondMax + 1)).error?.code).toBe('too_many_reads');
 });

@@ -15,6 +15,7 @@ import { Outbox } from '../outbox/outbox.ts';
 import type { ActionPool } from '../pool/pool.ts';
 import { ActionExecutor } from '../runs/action-executor.ts';
 import { AttemptCounts } from '../runs/attempt-figures.ts';
+import type { ReadPace } from '../runs/read-pace.ts';
 import { RunJournal } from '../runs/run-journal.ts';
 import { type ActionJournal, actionKey } from '../tables.ts';
 import { ActionQueue } from './action-queue.ts';
@@ -33,6 +34,7 @@ export interface DispatcherOptions {
   shards: { of(device: DeviceKey): Shard; readonly all: readonly Shard[] };
   follower: LogFollower;
   hold: Hold;
+  readPace: ReadPace;
   /** While a backup runs, no dedupe keys are pruned that the copy may still need. */
   isBackupRunning(): boolean;
   log: Log;

@@ -26,6 +26,7 @@ export function limitsOf(config: ActionConfig): RunLimits {
     wallMilliseconds: config.settings.current.actionWallMilliseconds,
     memoryBytes: config.settings.current.actionMemoryBytesMax,
     mailsMax: config.settings.current.actionMailsMax,
+    readsMax: config.settings.current.actionReadsMax,
     payloadBytesMax: config.bodyBytesMax,
     stateWritesMax: config.settings.current.actionStateKeysMax,
     stateValueBytesMax: config.settings.current.actionStateValueBytesMax,

@@ -5,10 +5,12 @@ import type { Shard } from '../../../domain/shard.ts';
 import { rangeUnder } from '../../../storage/tables/key-codec.ts';
 import type { HostAnswer, RunError } from '../sandbox/run.ts';
 import type { ActionJournal } from '../tables.ts';
+import type { ReadPace } from './read-pace.ts';
 
 export interface Sources {
   shards: { of(device: DeviceKey): Shard };
   journal: ActionJournal;
+  readPace: ReadPace;
 }
 
 /**
@@ -18,13 +20,14 @@ export interface Sources {
 export function answerFor(
   fleetId: string,
   stateUnder: (key: string) => string,
-  sources: Pick<Sources, 'shards'>,
+  { shards, readPace }: Pick<Sources, 'shards' | 'readPace'>,
 ): HostAnswer {
   return async (call) => {
+    await readPace.take(fleetId);
     if (call.type === 'state') return stateUnder(call.key);
     if (!deviceIdPattern.test(call.id)) return 'null';
     const device = deviceKeyOf(fleetId, call.id);
-    const status = await sources.shards.of(device).devices.get(device);
+    const status = await shards.of(device).devices.get(device);
     return JSON.stringify(status === undefined ? null : describe(status));
   };
 }

@@ -11,7 +11,7 @@ const logLinesMax = 100;
 const logCharactersMax = 1_024;
 
 /**
- * Collects the effects of one run until it has succeeded. The arguments come from operators' code, through an engine
+ * Counts what one run asks for, and collects its effects until it has succeeded. The arguments come from operators' code, through an engine
  * that this code may have compromised: all are checked here, outside the sandbox.
  */
 export class RunEffects {
@@ -22,6 +22,7 @@ export class RunEffects {
   readonly #limits: RunLimits;
   readonly #writes = new Map<string, string | null>();
   #mails = 0;
+  #reads = 0;
   /** Bytes of payloads and values, which are outside the engine and so beyond its own memory limit. */
   #bytes = 0;
   #linesLeftOut = 0;
@@ -100,6 +101,17 @@ export class RunEffects {
   written(key: string): string | undefined {
     const value = this.#writes.get(key);
     return value === null ? 'null' : value;
+  }
+
+  /** Call before asking the server. */
+  countRead(): void {
+    this.#reads += 1;
+    const { readsMax } = this.#limits;
+    if (this.#reads > readsMax)
+      throw this.#exceeded(
+        'too_many_reads',
+        `A run may read ${readsMax} devices and keys of its state (actionReadsMax).`,
+      );
   }
 
   addLine(text: string): void {

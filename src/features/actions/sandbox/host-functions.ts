@@ -1,6 +1,7 @@
 import { type RunEffects, sentDeviceIdOf, stateKeyOf } from './effects.ts';
 import type { HostCallHead, HostReply } from './glue.ts';
 import type { HostCalls } from './host-call-port.ts';
+import type { HostCall } from './run.ts';
 
 /** The run that calls host functions. */
 export interface HostCaller {
@@ -29,13 +30,11 @@ const hostFunctions: Readonly<Record<string, HostFunction>> = {
   send: ({ effects }, [to, name, options], payload) => void effects.send(to, name, payload, options),
   sendToTag: ({ effects }, [tag, name, options], payload) =>
     void effects.sendToTag(tag, name, payload, options),
-  device: ({ hostCalls }, [id]) =>
-    pending(hostCalls.add({ type: 'device', id: sentDeviceIdOf('device', id) })),
-  state({ effects, hostCalls }, [name]) {
+  device: (caller, [id]) => ask(caller, { type: 'device', id: sentDeviceIdOf('device', id) }),
+  state(caller, [name]) {
     const key = stateKeyOf('state.get', name);
-    const written = effects.written(key);
-    if (written === undefined) return pending(hostCalls.add({ type: 'state', key }));
-    return `["value",${written}]`;
+    const written = caller.effects.written(key);
+    return written === undefined ? ask(caller, { type: 'state', key }) : `["value",${written}]`;
   },
   set: ({ effects }, [key], value) => void effects.set(key, value),
   delete: ({ effects }, [key]) => void effects.delete(key),
@@ -73,7 +72,9 @@ export function callHost(caller: HostCaller | undefined, call: string): string |
 
 const hasEnded = 'The run that this belongs to has ended.';
 
-/** `id`: digits. */
-function pending(id: string): string {
-  return `["pending","${id}"]`;
+/** Asks the server. @throws RangeError beyond what a run may ask. */
+function ask({ effects, hostCalls }: HostCaller, call: HostCall): string {
+  effects.countRead();
+  // The id is digits.
+  return `["pending","${hostCalls.add(call)}"]`;
 }

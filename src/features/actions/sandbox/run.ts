@@ -25,6 +25,8 @@ export interface RunLimits {
   memoryBytes: number;
   /** Counts calls of `send` and `sendToTag`, and the devices named in them. */
   mailsMax: number;
+  /** Counts calls of `device` and `state.get` that the server answers. */
+  readsMax: number;
   /** Limit for one mail, as JSON. */
   payloadBytesMax: number;
   stateWritesMax: number;
@@ -73,6 +75,7 @@ export type RunErrorCode =
   | 'invalid_call'
   | 'too_many_mails'
   | 'invalid_mail'
+  | 'too_many_reads'
   | 'state_full'
   | 'state_conflict'
   | 'mail_refused'

@@ -255,7 +255,17 @@ const bombs: [name: string, body: string, codes: RunErrorCode[]][] = [
     `for (let n = 0; ; n += 1) try { fleet.state.set('k' + n, n); } catch {}`,
     ['state_full'],
   ],
-  ['lookups without end', `for (;;) fleet.device('LOCK000001');`, ['cpu_time_exceeded', 'memory_exceeded']],
+  ['lookups without end', `for (;;) try { fleet.device('LOCK000001'); } catch {}`, ['too_many_reads']],
+  [
+    'lookups without end, one at a time',
+    `for (;;) try { await fleet.device('LOCK000001'); } catch {}`,
+    ['too_many_reads'],
+  ],
+  [
+    'keys read without end',
+    `for (let n = 0; ; n += 1) await fleet.state.get('k' + n).catch(() => {});`,
+    ['too_many_reads'],
+  ],
   ['lines without end', `for (;;) fleet.log('x'.repeat(10_000));`, ['cpu_time_exceeded']],
   ['what never settles', 'await new Promise(() => {});', ['never_settled']],
   [

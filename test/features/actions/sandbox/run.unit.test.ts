@@ -146,6 +146,7 @@ it('many questions at once are all answered, in any order', async () => {
     `const all = await Promise.all(Array.from({ length: 500 }, (_, n) => fleet.state.get('k' + n)));
      fleet.log(all.every((value, n) => value === 'k' + n), all.length);`,
     {
+      limits: { readsMax: 500 },
       answer: async (question) => {
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
         return JSON.stringify(question.type === 'state' && question.key);

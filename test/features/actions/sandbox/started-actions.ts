@@ -21,6 +21,7 @@ export const limits: RunLimits = {
   wallMilliseconds: 30_000,
   memoryBytes: 16_777_216,
   mailsMax: 100,
+  readsMax: 100,
   payloadBytesMax: 1_024,
   stateWritesMax: 10,
   stateValueBytesMax: 64,
