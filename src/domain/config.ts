@@ -69,7 +69,7 @@ export const domainKeys = {
   ),
   deviceBytesPerSecondMax: integer(
     { default: 1_048_576, minimum: 0, maximum: 1_073_741_824, isReloadable: true },
-    'Maximum rate of body bytes of a device; a fleet can override it. Beyond bursts of twice as many, 429. 0: no limit.',
+    'Maximum rate of body bytes of a device, and of mail that it requeues; a fleet can override it. Beyond bursts of twice as many, 429. 0: no limit.',
   ),
   fleetRequestsPerSecondMax: integer(
     { default: 0, minimum: 0, maximum: 100_000_000, isReloadable: true },

@@ -203,6 +203,18 @@ describe('D14: order', () => {
     ]);
   });
 
+  it('D7: a requeue counts the payload, which is written anew, for the bytes of its device', async () => {
+    const limited = await createFleet(server, { device_bytes_per_second_max: 100 });
+    const to = await limited.createDevice();
+    const { mailId } = await to.sendMail('large', `{"text":"${'x'.repeat(60_000)}"}`);
+    expect((await to.settle('requeue', mailId)).status).toBe(200);
+    const refused = await to.settle('requeue', mailId);
+    expectError(refused, 429, 'rate_limited');
+    expect(refused.json.msg).toContain('(deviceBytesPerSecondMax)');
+    expect((await listMail(to))[0]?.requeue_count).toBe(1);
+    expect((await to.settle('ack', mailId)).status).toBe(200);
+  });
+
   it('D14: a mail that was requeued is settled like any other', async () => {
     const { to, ids } = await deviceWith(2);
     const [first = '', second = ''] = ids;

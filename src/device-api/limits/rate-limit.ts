@@ -35,7 +35,7 @@ export function checkRate(
   }
 }
 
-/** Counts the bytes of a chunked body, once its size is known. @throws ApiError rate_limited. */
+/** Counts bytes whose number is known only later: of a chunked body, or of a mail that is requeued. @throws ApiError rate_limited. */
 export function checkBytes(known: CachedDevice, { config, fleets, rates }: HttpContext, bytes: number): void {
   const bytesMax =
     fleets.get(known.fleetId)?.deviceBytesPerSecondMax ?? config.settings.current.deviceBytesPerSecondMax;
