@@ -34,15 +34,54 @@ export function traceRequests(app: AdminApp, spans: SpanBuffer): void {
   });
 }
 
+/** Time for which refused requests without a valid token share a line, after the first of them. */
+const strangersLineMs = 5_000;
+
+/** Counts refused requests without a valid token that have no line of their own: anybody can send any number. */
+class Strangers {
+  readonly #log: Log;
+  #requests = 0;
+  #address = '';
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Returns true if the request is to have a line of its own. */
+  note(address: string): boolean {
+    if (this.#timer === undefined) {
+      this.#timer = setTimeout(() => this.end(), strangersLineMs).unref();
+      return true;
+    }
+    this.#requests += 1;
+    this.#address = address;
+    return false;
+  }
+
+  /** Logs those that were counted; the next one has a line of its own again. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#requests === 0) return;
+    const msg = 'more admin requests without a valid token refused';
+    this.#log.info({ requests: this.#requests, last_address: this.#address }, msg);
+    this.#requests = 0;
+  }
+}
+
 /** Adds X-Request-Id to every answer, and logs requests: those that may have changed something as `info`, others as `debug`. */
 export function logRequests(app: AdminApp, log: Log): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('X-Request-Id', request.id);
   });
+  const strangers = new Strangers(log);
+  app.addHook('onClose', async () => strangers.end());
   app.addHook('onResponse', async (request, reply) => {
     const level = request.method === 'GET' || request.method === 'HEAD' ? 'debug' : 'info';
     if (!log.isLevelEnabled(level)) return;
     const { principal } = request;
+    if (principal === null && reply.statusCode >= 400 && !strangers.note(request.ip)) return;
     log[level](
       {
         ...describeRequest(request),

@@ -50,7 +50,7 @@ it('admin requests are logged under the id they are answered with; no secret, to
   const refused = await ask('/admin/v1/fleets', 'TOKENOFSOMEBODYELSE');
   expect(refused.status).toBe(401);
   const unknown = await ask(`/admin/v1/${marker}/%zz`, server.token);
-  expect(unknown.status).toBeGreaterThanOrEqual(400);
+  expect(unknown).toEqual({ status: 400, id: expect.stringMatching(/^[0-9a-f-]{36}$/) });
 
   const lines = (): Line[] =>
     server.stderr
@@ -67,7 +67,7 @@ it('admin requests are logged under the id they are answered with; no secret, to
     address: '127.0.0.1',
     principal: 'bootstrap',
   });
-  expect(lineOf(strange.id)).toMatchObject({ status: 400 });
+  for (const { id } of [strange, unknown]) expect(lineOf(id)).toMatchObject({ status: 400 });
   expect(lineOf(read.id)).toMatchObject({
     route: '/admin/v1/fleets/:fleet_id',
     fleet: fleet.fleetId,
@@ -78,6 +78,26 @@ it('admin requests are logged under the id they are answered with; no secret, to
   for (const hidden of [marker, secret, wrongSecret, server.token, 'TOKENOFSOMEBODYELSE']) {
     expect(server.stderr).not.toContain(hidden);
   }
+});
+
+it('refused requests without a valid token share a line with their number', async () => {
+  const server = await TestServer.start({ logLevel: 'info' });
+  const { admin_url } = server.report;
+  const refused = 50;
+  for (let sent = 0; sent < refused; sent += 1) {
+    const headers = { authorization: 'Bearer TOKENOFSOMEBODYELSE' };
+    const { status } = await fetch(`${admin_url}/admin/v1/fleets`, { method: 'POST', headers });
+    expect(status).toBe(401);
+  }
+  server.process.kill('SIGTERM');
+  await server.ended();
+  const lines = server.stderr
+    .split('\n')
+    .filter((line) => line.includes('admin request'))
+    .map((line) => JSON.parse(line) as Line & { requests?: number });
+  // One line and one number each time that the first of them begins to count.
+  expect(lines.length).toBeLessThan(refused / 2);
+  expect(lines.reduce((sum, { requests = 1 }) => sum + requests, 0)).toBe(refused);
 });
 
 it('what a library puts into an error reaches the log without secrets, and bounded', async () => {
