@@ -173,6 +173,23 @@ export async function createAdminServer(
   return { app, handler: admission.before(app.routing), scrape };
 }
 
+/**
+ * Takes the place of a path that cannot be decoded, which Fastify would answer before all hooks: without an id, a line of
+ * the log, a look at the host, or word that the connection ends.
+ */
+const malformedPath = '/malformed';
+
+function isDecodable(url: string): boolean {
+  if (!url.includes('%')) return true;
+  const [path = ''] = url.split('?', 1);
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Creates the app with everything that applies to all routes. */
 function newApp(options: AdminServerOptions, admission: Admission): AdminApp {
   const { config } = options;
@@ -181,6 +198,7 @@ function newApp(options: AdminServerOptions, admission: Admission): AdminApp {
     logger: false,
     bodyLimit: documentBytesMax,
     frameworkErrors: onError,
+    rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : malformedPath),
     genReqId: ({ headers }) => newRequestId(headers['x-request-id']),
     // What has come when it closes is answered like any other; the listener answers what comes after.
     return503OnClosing: false,
@@ -192,7 +210,8 @@ function newApp(options: AdminServerOptions, admission: Admission): AdminApp {
   app.setValidatorCompiler<object>(({ schema, httpPart }) => validatorOf(schema, httpPart));
   app.setSerializerCompiler<object>(({ schema }) => serializerOf(schema));
   app.setErrorHandler(onError);
-  app.setNotFoundHandler(async () => {
+  app.setNotFoundHandler(async ({ url, originalUrl }) => {
+    if (url !== originalUrl) throw new ApiError('bad_request', { msg: 'The path is malformed.' });
     throw new ApiError('route_not_found');
   });
   app.removeAllContentTypeParsers();
