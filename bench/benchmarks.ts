@@ -28,6 +28,7 @@ import { peers } from './workloads/peers.ts';
 import { resumption } from './workloads/resumption.ts';
 import { runawayActions } from './workloads/runaway-actions.ts';
 import { shards } from './workloads/shards.ts';
+import { wake } from './workloads/wake.ts';
 
 /** Everything that can be measured, in the order of the report. */
 export const benchmarks: readonly Benchmark[] = [
@@ -48,6 +49,7 @@ export const benchmarks: readonly Benchmark[] = [
   consoleTasks,
   consoleLive,
   handshakes,
+  wake,
   resumption,
   mixedFleet,
   fleetSize,

@@ -4,9 +4,11 @@ import { createSecureContext } from 'node:tls';
 import type { GeneratorReport } from './generator.ts';
 import type { HandshakeProcessOptions } from './handshakes.ts';
 import { visit } from './visit.ts';
+import { Sleeper } from './wake.ts';
 
 const options = JSON.parse(process.argv[2] ?? '') as HandshakeProcessOptions;
-const { url, certFile, version, resumed, requests, status, connections, seconds, warmUpSeconds } = options;
+const { url, certFile, version, resumed, requests, isWake, status, connections, seconds, warmUpSeconds } =
+  options;
 const { hostname: host, port } = new URL(url);
 const secureContext = createSecureContext({
   ca: readFileSync(certFile),
@@ -16,13 +18,16 @@ const secureContext = createSecureContext({
 
 const latencyMicroseconds = createHistogram();
 const errors = { status: 0, connection: 0, notResumed: 0, notFull: 0 };
+const sleepers = isWake ? requests.map((template) => new Sleeper(template)) : [];
 let begun = 0;
 let answered = 0;
 
 /** One visit, counted. Settles with the session that it leaves behind for the next. */
 async function count(offered: Buffer | undefined): Promise<Buffer | undefined> {
   const startMs = performance.now();
-  const request = requests[begun++ % requests.length] ?? '';
+  const turn = begun++ % requests.length;
+  const sleeper = sleepers[turn];
+  const request = sleeper?.next() ?? requests[turn] ?? '';
   const { answer, isResumed, session } = await visit({
     host,
     port: Number(port),
@@ -37,6 +42,7 @@ async function count(offered: Buffer | undefined): Promise<Buffer | undefined> {
   latencyMicroseconds.record(Math.max(1, Math.round((performance.now() - startMs) * 1_000)));
   answered += 1;
   if (!answer.startsWith(`HTTP/1.1 ${status} `)) errors.status += 1;
+  sleeper?.hear(answer);
   if (offered !== undefined && !isResumed) errors.notResumed += 1;
   if (offered === undefined && isResumed) errors.notFull += 1;
   return session;

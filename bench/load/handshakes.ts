@@ -11,6 +11,8 @@ export interface HandshakeOptions {
   resumed: boolean;
   /** Sent in turn, one on each connection. */
   requests: readonly string[];
+  /** They are templates of wakes (`wakeText`). */
+  isWake?: boolean;
   /** That every answer must have. */
   status: number;
   /** Connections at a time. */
