@@ -4,7 +4,7 @@ import { NotFound } from './not-found.tsx';
 import { SchemaScreen } from './schemas/schema.tsx';
 import { SchemasScreen } from './schemas/schemas.tsx';
 
-const kinds = ['datapoint', 'message', 'mail'] as const;
+const kinds = ['datapoint', 'message', 'mail', 'reply'] as const;
 
 /** The screens of whoever writes actions and schemas, in a file that is loaded when one of them is first opened. */
 export function DeveloperScreens({ parts }: { parts: readonly string[] }) {

@@ -150,7 +150,7 @@ function verdictText({ error, reason }: Pick<TrialDocument, 'error' | 'reason'>,
   return printableLines(`It failed after ${spent}: ${error.code}: ${error.msg}`);
 }
 
-const onDescription = 'message schema that triggers it, or datapoint:NAME; repeatable';
+const onDescription = 'message schema that triggers it, or datapoint:NAME, reply:NAME; repeatable';
 
 /** `action put`. */
 export function addActionPut(group: Command): void {

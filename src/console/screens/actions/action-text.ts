@@ -65,10 +65,13 @@ export function textOf(version: ActionVersionDocument): ActionText {
   };
 }
 
+const triggerKinds = ['datapoint', 'message', 'reply'] as const;
+
 /** A trigger of the text `datapoint:NAME`. */
-export function triggerIn(text: string): { kind: 'message' | 'datapoint'; schema: string } {
+export function triggerIn(text: string): { kind: (typeof triggerKinds)[number]; schema: string } {
   const at = text.indexOf(':');
-  return { kind: text.slice(0, at) === 'datapoint' ? 'datapoint' : 'message', schema: text.slice(at + 1) };
+  const kind = triggerKinds.find((one) => one === text.slice(0, at)) ?? 'message';
+  return { kind, schema: text.slice(at + 1) };
 }
 
 /** Says what makes an action run, in a sentence. */

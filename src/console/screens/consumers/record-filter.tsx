@@ -5,6 +5,7 @@ const kinds: readonly (readonly [FilterKind, string])[] = [
   ['datapoint', 'numbers and states of devices'],
   ['message', 'what devices tell once'],
   ['receipt', 'what became of mail'],
+  ['reply', 'what devices answered to mail'],
 ];
 
 /** Asks which records a reader gets. */
@@ -31,7 +32,7 @@ export function RecordFilter(props: { draft: FilterDraft; onChange: (draft: Filt
         label="Schemas"
         value={draft.schemas}
         spellcheck={false}
-        hint="Parted by commas; empty: all. Of receipts, names of mail"
+        hint="Parted by commas; empty: all. Of receipts and replies, names of mail"
         onText={(schemas) => onChange({ ...draft, schemas })}
       />
     </>

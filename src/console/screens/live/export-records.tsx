@@ -21,6 +21,7 @@ const kinds = [
   ['datapoint', 'datapoint'],
   ['message', 'message'],
   ['receipt', 'receipt'],
+  ['reply', 'reply'],
 ] as const;
 
 const spans = [

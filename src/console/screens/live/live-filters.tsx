@@ -6,6 +6,7 @@ const kinds = [
   ['datapoint', 'datapoint'],
   ['message', 'message'],
   ['receipt', 'receipt'],
+  ['reply', 'reply'],
   ['refused', 'refused'],
 ] as const;
 

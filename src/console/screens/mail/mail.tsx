@@ -52,6 +52,13 @@ export function MailScreen({ fleetId, deviceId, mailId }: MailProps) {
                   <MailPayload fleetId={fleetId} receipt={document} />
                 </div>
               </Section>
+              {document.reply !== null && (
+                <Section title="Reply">
+                  <div class="below">
+                    <Payload value={document.reply} />
+                  </div>
+                </Section>
+              )}
             </div>
             <div>
               <Section title="Life">

@@ -13,6 +13,7 @@ const kinds = [
   ['datapoint', 'Datapoint: a measurement, an object with fields'],
   ['message', 'Message: something that happened'],
   ['mail', 'Mail: what is sent to a device'],
+  ['reply', 'Reply: what a device answers to mail of that name'],
 ] as const;
 
 /** Asks of which kind and name a new schema is. */

@@ -30,7 +30,8 @@ export function useSchemaUses(fleetId: string): Resource<SchemaUses> {
       kinds: readonly string[] | undefined,
       schemas: readonly string[] | undefined,
     ): void => {
-      const read = kinds === undefined || kinds.length === 0 ? ['datapoint', 'message', 'receipt'] : kinds;
+      const read =
+        kinds === undefined || kinds.length === 0 ? ['datapoint', 'message', 'receipt', 'reply'] : kinds;
       // A receipt is of a mail.
       for (const schema of new Set(schemas))
         for (const kind of read) add(`${kind === 'receipt' ? 'mail' : kind}:${schema}`, use);

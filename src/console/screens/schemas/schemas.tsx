@@ -27,6 +27,7 @@ const kinds = [
   ['datapoint', 'Datapoints'],
   ['message', 'Messages'],
   ['mail', 'Mail'],
+  ['reply', 'Replies'],
 ] as const;
 type Kind = (typeof kinds)[number][0];
 

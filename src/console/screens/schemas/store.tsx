@@ -55,7 +55,9 @@ export function StoreDrawer({ fleetId, kind, name, before, after, uses, onClose,
       <p>
         {kind === 'mail'
           ? 'Every mail of this name must match it from then on.'
-          : `Each ${kind} of this name must match it from then on: a device whose bodies do not is answered 400. Records that are stored stay as they are.`}
+          : kind === 'reply'
+            ? 'Every reply to mail of this name must match it from then on: a device whose replies do not is answered 400.'
+            : `Each ${kind} of this name must match it from then on: a device whose bodies do not is answered 400. Records that are stored stay as they are.`}
       </p>
       {uses.length > 0 && (
         <Section title="Used by">
@@ -95,8 +97,8 @@ export function DeleteSchema({ fleetId, kind, name, uses, onClose }: DeleteSchem
       onClose={onClose}
       onDone={() => go(href([fleetId, 'schemas']))}
     >
-      {kind === 'mail'
-        ? 'Mail of this name may hold anything from then on.'
+      {kind === 'mail' || kind === 'reply'
+        ? `${kind === 'mail' ? 'Mail' : 'Replies to mail'} of this name may hold anything from then on.`
         : `Each ${kind} of this name is refused from then on. Records that are stored stay.`}
       {uses.length > 0 && (
         <span class="warn">

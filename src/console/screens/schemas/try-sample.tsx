@@ -30,7 +30,11 @@ export function TrySample({ fleetId, kind, name, sample, check, isReadOnly }: Tr
     void submit(async () => {
       const path = pathTo('/fleets/{fleet_id}/records:latest', { fleet_id: fleetId });
       const { items } = await call('GET', path, {
-        query: { kind: [kind === 'message' ? kind : 'datapoint'], schema: [name], limit: 1 },
+        query: {
+          kind: [kind === 'message' || kind === 'reply' ? kind : 'datapoint'],
+          schema: [name],
+          limit: 1,
+        },
       });
       setNone(items[0] === undefined);
       if (items[0] !== undefined) sample.change({ sample: indentedJson(items[0].payload) });

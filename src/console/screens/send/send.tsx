@@ -118,7 +118,9 @@ function DraftDrawer({ fleetId, recipient, draft, onDraft, onSent, onClose }: Dr
     void submit(async () => {
       const { method, path, ...rest } = requestOf(fleetId, recipient, draft);
       const answer = await call(method, path, { ...rest, headers: { 'Idempotency-Key': key } });
-      onSent('mail_id' in answer ? { mail: answer, deviceId: draft.deviceId } : { broadcast: answer });
+      if ('broadcast_id' in answer) onSent({ broadcast: answer });
+      // A receipt is for who waits for it.
+      else if ('mailbox_size' in answer) onSent({ mail: answer, deviceId: draft.deviceId });
     });
   };
   const ask = (): void => {

@@ -26,22 +26,22 @@ export interface WhenItRunsProps {
 export function WhenItRuns(props: WhenItRunsProps) {
   const { fleetId, text, isNew, isReadOnly, rate, schemas, onChange } = props;
   const triggers = (schemas ?? [])
-    .filter(({ kind }) => kind === 'message' || kind === 'datapoint')
+    .filter(({ kind }) => kind !== 'mail')
     .map(({ kind, name }) => `${kind}:${name}`);
   return (
     <div class="stack">
       {schemas !== undefined && triggers.length === 0 && (
         <Banner kind="warn">
           <p>
-            The fleet has no schema of messages or datapoints yet, and an action runs for one at least.{' '}
-            <a href={href([fleetId, 'schemas'])}>Put a schema</a>
+            The fleet has no schema of messages, datapoints or replies yet, and an action runs for one at
+            least. <a href={href([fleetId, 'schemas'])}>Put a schema</a>
           </p>
         </Banner>
       )}
       <WordsField
         id="action-on"
         label="Runs for"
-        hint="schemas of the fleet, as datapoint:NAME or message:NAME"
+        hint="schemas of the fleet, as datapoint:NAME, message:NAME or reply:NAME"
         words={text.on}
         offered={triggers}
         isClosed={schemas !== undefined}
