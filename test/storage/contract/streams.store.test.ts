@@ -50,6 +50,31 @@ describe.each(engines)('event streams on $name', (engine) => {
     expect([sink.ends, sink.rechecks]).toEqual([0, 0]);
   });
 
+  it('D31: of requests that wait for mail a device has one, wherever they come in, apart from its streams', async () => {
+    await store.create(device, second);
+    const wait = async (of = device, by = store.shard) => {
+      const sink = Object.assign(new NotingSink(), { waits: true });
+      return { sink, leave: await by.streams.subscribe(of, sink) };
+    };
+    const streams = [await open(), await open()];
+    const older = await wait();
+    const other = await wait(second);
+    const newer = await wait(device, store.elsewhere);
+    await expect.poll(() => older.sink.ends).toBe(1);
+    older.leave();
+    await flush(newer.sink, ...streams);
+    expect(older.sink.announced).toEqual([]);
+    // Streams displace streams alone.
+    const third = await open(device, store.elsewhere);
+    await expect.poll(() => streams.map(({ ends }) => ends)).toEqual([1, 0]);
+    await flush(newer.sink, third);
+    newer.leave();
+    await flush(third);
+    expect([newer.sink.announced.length, newer.sink.ends, other.sink.ends]).toEqual([2, 0, 0]);
+    await store.shard.devices.delete(second);
+    await expect.poll(() => other.sink.ends).toBe(1);
+  });
+
   it('whoever has left is told nothing any more', async () => {
     await store.create(device);
     const left = new NotingSink();
