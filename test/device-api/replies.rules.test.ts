@@ -27,7 +27,7 @@ const answer = (
 ) => device.request('PUT', `/v1/mailbox/${verb}/${mailId}`, body, headers);
 
 async function receiptText(device: TestDevice, mailId: string): Promise<string> {
-  const response = await fetch(`${server.report.admin_url}${device.adminPath}/mail/${mailId}`, {
+  const response = await fetch(`${server.report.admin_url}/admin/v1${device.adminPath}/mail/${mailId}`, {
     headers: { Authorization: `Bearer ${server.token}` },
   });
   return response.text();
