@@ -16,9 +16,9 @@ import { type AdminApp, deviceOfRequest } from '../request/admin-app.ts';
 import { sealCursor } from '../request/list-cursor.ts';
 import { idempotencyOf, parseDeliverAt, refusal, replayHeader } from '../request/mail-request.ts';
 import type { HandlerOf, Handlers } from '../request/routes.ts';
-import { SettlementWaits } from '../request/settlement-waits.ts';
 import { timeTextOf } from '../request/times.ts';
 import { describeReceipt } from './receipts.ts';
+import { SettlementWaits } from './settlement-waits.ts';
 
 interface Parts extends Bearers {
   config: AdminApiConfig;

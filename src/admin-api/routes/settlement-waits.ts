@@ -5,7 +5,7 @@ import { type Party, PartyShare } from '../../core/fair-share.ts';
 import type { DeviceKey } from '../../core/identity.ts';
 import type { Receipt } from '../../domain/mail/ended-mail.ts';
 import type { Shard } from '../../domain/shard.ts';
-import type { AdminApp } from './admin-app.ts';
+import type { AdminApp } from '../request/admin-app.ts';
 
 /** Pause between two looks at a receipt: a twentieth of what was waited so far, and no less than the one or more than the other. */
 const pauseMsMin = 5;
