@@ -6,6 +6,7 @@ export const pulseColumns = [
   'datapoints',
   'messages',
   'mailbox',
+  'syncs',
   'other',
   'refused',
   'connected',

@@ -17,6 +17,7 @@ const pulseDocument = Type.Object({
   datapoints: counts('Likewise.'),
   messages: counts('Likewise.'),
   mailbox: counts('Likewise.'),
+  syncs: counts('Likewise, whatever they bring.'),
   other: counts('Likewise: streams, and whatever has no column.'),
   refused: counts('Requests of devices of the fleet that were refused.'),
   connected: sampled('Devices with an open event stream, once a minute.'),

@@ -6,6 +6,7 @@ import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import type { Reply } from '../server/reply.ts';
 import { type JudgedRecords, judgeRecords } from '../sync/judged-records.ts';
+import { noteRecords } from '../sync/noted-items.ts';
 import { settleError, syncReply } from '../sync/sync-answer.ts';
 import { invalid, membersOf, parseSync, type SyncBody } from '../sync/sync-body.ts';
 
@@ -20,7 +21,7 @@ export const sync: Endpoint = {
   writes: true,
   async handle(request: DeviceRequest, context: HttpContext): Promise<Reply> {
     const { device, fleetId, cached, shard } = request;
-    const { activity, config } = context;
+    const { activity, config, refusals } = context;
     // The library's bytes are gone with the first await.
     const body = parseSync(Buffer.from(request.input.body));
     const records = await judgeRecords(body, fleetId, context);
@@ -48,6 +49,7 @@ export const sync: Endpoint = {
         return settleError(result, mailboxSize);
       }),
     };
+    noteRecords(refusals, device, body.records, verdict.records);
     return syncReply(verdict, outcome, config.strictStatuses);
   },
 };

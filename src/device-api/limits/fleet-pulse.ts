@@ -1,5 +1,13 @@
 /** What a fleet's requests are counted by: the kinds that are accepted, and all that are refused. */
-export const pulseKinds = ['heartbeats', 'datapoints', 'messages', 'mailbox', 'other', 'refused'] as const;
+export const pulseKinds = [
+  'heartbeats',
+  'datapoints',
+  'messages',
+  'mailbox',
+  'syncs',
+  'other',
+  'refused',
+] as const;
 export type PulseKind = (typeof pulseKinds)[number];
 /** Counts of requests, in the order of `pulseKinds`. */
 export type PulseCounts = number[];
@@ -29,6 +37,7 @@ export function pulseKindOf(path: string): number {
     datapoint: 'datapoints',
     msg: 'messages',
     mailbox: 'mailbox',
+    sync: 'syncs',
   };
   return pulseKinds.indexOf(kinds[noun] ?? 'other');
 }

@@ -30,7 +30,7 @@ export function noteRefusal(
   const device = refused.device ?? namedDevice(refusals, error, refused.input);
   if (device === undefined) return;
   pulses.refused(fleetIdOf(device));
-  refusals.note(device, describe(error, refused));
+  refusals.note(device, { ...kindOf(refused.endpoint, refused.input), ...describeError(error) });
   // Without credentials it is a lockout, which whoever calls in its name may have caused.
   if (error.code !== 'rate_limited' || refused.device === undefined) return;
   const count = refusals.countLimited(device);
@@ -58,11 +58,13 @@ function namedDevice(
   return exists || refusals.isKnown(device) ? device : undefined;
 }
 
-function describe(
-  { code, message: msg, options: { detail, errors } }: ApiError,
-  { endpoint, input }: RefusedInput,
-): RefusedRequest {
-  return { ...kindOf(endpoint, input), code, detail, msg, error: errors?.[0] };
+/** What an operator is told of an error. */
+export function describeError({
+  code,
+  message: msg,
+  options: { detail, errors },
+}: ApiError): Omit<RefusedRequest, 'route' | 'name'> {
+  return { code, detail, msg, error: errors?.[0] };
 }
 
 function kindOf(

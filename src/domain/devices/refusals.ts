@@ -142,10 +142,19 @@ export class Refusals {
   /** Notes that a request was accepted, of a device that was refused before. */
   noteAccepted(
     device: DeviceKey,
-    { route, name }: Pick<RefusedRequest, 'route' | 'name'>,
+    request: Pick<RefusedRequest, 'route' | 'name'>,
     nowMs = Date.now(),
   ): void {
     this.#limited.accepted(device, nowMs);
+    this.noteAcceptedPart(device, request, nowMs);
+  }
+
+  /** Likewise of what could have been a request, but was a part of another one. */
+  noteAcceptedPart(
+    device: DeviceKey,
+    { route, name }: Pick<RefusedRequest, 'route' | 'name'>,
+    nowMs = Date.now(),
+  ): void {
     const own = this.#accepted.get(device) ?? new Map<string, AcceptedRequests>();
     const kind = kindOf({ route, name });
     own.delete(kind);

@@ -13,7 +13,7 @@ export interface PulseLines {
 const minuteSeconds = 60;
 /** A minute that has only begun says nothing yet. */
 const secondsMin = 10;
-const kindNames = ['heartbeats', 'datapoints', 'messages', 'mailbox', 'other'] as const;
+const kindNames = ['heartbeats', 'datapoints', 'messages', 'mailbox', 'syncs', 'other'] as const;
 
 /** The lines of a pulse, in requests a second. */
 export function pulseLines(pulse: PulseDocument): PulseLines {

@@ -10,6 +10,7 @@ const pulse: PulseDocument = {
   datapoints: [0, 600, 20],
   messages: [0, 0, 0],
   mailbox: [0, 0, 0],
+  syncs: [0, 0, 0],
   other: [0, 0, 0],
   refused: [0, 60, 0],
   connected: [null, 2, 2],
