@@ -3,6 +3,7 @@
 import { hash } from 'node:crypto';
 import { uuidv7 } from 'uuidv7';
 import { expect, it } from 'vitest';
+import { sleep } from '../../src/core/async.ts';
 import { deviceKeyOf, generateDeviceSecret } from '../../src/core/identity.ts';
 import { decodeDevice, encodeDevice } from '../../src/storage/lmdb/layout/device-record.ts';
 import { createFleet, type DeviceAnswer, TestDevice } from '../harness/devices/device.ts';
@@ -121,6 +122,52 @@ it('D18, D19: killed in full flight, no 201 is lost and a retry stores exactly o
       .map(({ body }) => body)
       .toSorted(),
   );
+});
+
+/** A device that sends its queue in order, each number until it is told that it is stored. */
+async function sendQueue(on: TestDevice, storedTo: number, last: number): Promise<number> {
+  let to = storedTo;
+  // What is not answered is sent again with more behind it; a lost answer makes some come twice.
+  while (to < last) {
+    const numbers = Array.from({ length: Math.min(7, last - to) }, (_, index) => to + 1 + index);
+    const records = numbers.map((n) => ({ kind: 'datapoint', schema: 'reading', payload: { n } }));
+    try {
+      const { status, json } = await on.request('POST', '/v1/sync', { queue: 'q', seq: to + 1, records });
+      if (status === 200) to = json.stored_to;
+    } catch {
+      return to;
+    }
+  }
+  return to;
+}
+
+it('D19, D30: killed in full flight again and again, a queue loses nothing, doubles nothing and keeps its order', async () => {
+  const last = 100_000;
+  let server = await TestServer.start();
+  const fleet = await createFleet(server);
+  const devices = await Promise.all(Array.from({ length: 8 }, () => fleet.createDevice()));
+  const storedTo = devices.map(() => 0);
+  for (let round = 0; round < 5; round += 1) {
+    const sent = devices.map((device, index) => sendQueue(device.on(server), storedTo[index] ?? 0, last));
+    await sleep(200 + 150 * round);
+    await server.kill();
+    for (const [index, to] of (await Promise.all(sent)).entries()) storedTo[index] = to;
+    server = await TestServer.start({}, server.report.data);
+  }
+  // As a device does whose last answer was lost.
+  for (const [index, device] of devices.entries()) {
+    const to = storedTo[index] ?? 0;
+    storedTo[index] = await sendQueue(device.on(server), Math.max(0, to - 5), to + 20);
+  }
+  await server.stop();
+  const records = await readRecords(server.report);
+  for (const [index, { fleetId, deviceId }] of devices.entries()) {
+    const own = records.filter((one) => one.fleetId === fleetId && one.deviceId === deviceId);
+    const numbers = own.map(({ payload }) => JSON.parse(payload).n);
+    expect(numbers.length).toBeGreaterThan(20);
+    expect(numbers).toEqual(numbers.map((_, at) => at + 1));
+    expect(numbers.length).toBe(storedTo[index]);
+  }
 });
 
 it('D19: killed in full flight, no mail that was queued and no acknowledgement is lost', async () => {

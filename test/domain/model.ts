@@ -18,6 +18,7 @@ export interface ModelReceipt {
 }
 
 const settledMax = 32;
+const queuesMax = 4;
 
 export class DeviceModel {
   readonly mailsMax: number;
@@ -32,8 +33,27 @@ export class DeviceModel {
   /** Every record that was answered 201 and not as a replay, in order. */
   records: { kind: string; schema: string; payload: string }[] = [];
 
+  /** How far each queue is stored (D30), the one that moved last first. */
+  queues: { name: string; storedTo: number; skipped: number }[] = [];
+
   constructor(mailsMax: number) {
     this.mailsMax = mailsMax;
+  }
+
+  /** Stores the numbers of a queue from `seq` on, a refused one being null, and answers where it stands then. */
+  queue(name: string, seq: number, payloads: (string | null)[]): { storedTo: number; skipped: number } {
+    const queue = this.queues.find((one) => one.name === name) ?? { name, storedTo: 0, skipped: 0 };
+    let isMoved = false;
+    for (const [index, payload] of payloads.entries()) {
+      const number = seq + index;
+      if (number <= queue.storedTo) continue;
+      queue.skipped += number - queue.storedTo - 1;
+      queue.storedTo = number;
+      isMoved = true;
+      if (payload !== null) this.records.push({ kind: 'datapoint', schema: 'reading', payload });
+    }
+    if (isMoved) this.queues = [queue, ...this.queues.filter((one) => one !== queue)].slice(0, queuesMax);
+    return { storedTo: queue.storedTo, skipped: queue.skipped };
   }
 
   get head(): ModelMail | undefined {

@@ -1,6 +1,6 @@
 import type { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, schemaNamePattern } from '../../core/identity.ts';
-import type { RefusedRequest, Refusals } from '../../domain/devices/refusals.ts';
+import type { Refusals, RefusedRequest } from '../../domain/devices/refusals.ts';
 import { describeError } from '../server/note-refusal.ts';
 
 type Kind = Pick<RefusedRequest, 'route' | 'name'>;

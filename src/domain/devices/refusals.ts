@@ -140,11 +140,7 @@ export class Refusals {
   }
 
   /** Notes that a request was accepted, of a device that was refused before. */
-  noteAccepted(
-    device: DeviceKey,
-    request: Pick<RefusedRequest, 'route' | 'name'>,
-    nowMs = Date.now(),
-  ): void {
+  noteAccepted(device: DeviceKey, request: Pick<RefusedRequest, 'route' | 'name'>, nowMs = Date.now()): void {
     this.#limited.accepted(device, nowMs);
     this.noteAcceptedPart(device, request, nowMs);
   }

@@ -61,6 +61,25 @@ const operation = fc.oneof(
       key: fc.option(fc.nat({ max: keysPerRun - 1 }), { nil: undefined }),
     }),
   },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      type: fc.constant('sync' as const),
+      queue: fc.constantFrom('a', 'a', 'a', 'b', 'b', 'c', 'd', 'e', 'f', undefined),
+      // Where it begins, from behind the last number of the queue: repeated, overlapping, the next ones, or behind a gap.
+      from: fc.constantFrom(-9, -4, -2, 0, 0, 0, 0, 1, 3),
+      payloads: fc.array(fc.option(fc.nat({ max: 99 }).map((n) => `{"n":${n}}`)), { maxLength: 6 }),
+      settlements: fc.array(
+        fc.record({
+          verb: fc.constantFrom('ack' as const, 'reject' as const, 'requeue' as const),
+          of: pool,
+          index: fc.nat({ max: 40 }),
+        }),
+        { maxLength: 3 },
+      ),
+      mailsMax: fc.nat({ max: 4 }),
+    }),
+  },
 );
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
@@ -97,6 +116,8 @@ class Subject {
         expect(answer).toEqual({ result, mailboxSize: size() });
         return;
       }
+      case 'sync':
+        return this.#sync(operation);
       case 'withdraw': {
         const id = this.#pick(operation);
         const result = results[model.withdraw(id)]?.replace(/^settled$/, 'withdrawn');
@@ -148,6 +169,47 @@ class Subject {
         expect(answer).toBe(outcome === 'reused' ? 'key_reused' : outcome);
       }
     }
+  }
+
+  async #sync({
+    queue: name,
+    from,
+    payloads,
+    settlements,
+    mailsMax,
+  }: Extract<Operation, { type: 'sync' }>): Promise<void> {
+    const { device, model } = this;
+    const storedTo = model.queues.find((one) => one.name === name)?.storedTo ?? 0;
+    const seq = Math.max(1, storedTo + 1 + from);
+    const chosen = settlements.map(({ verb, ...one }) => ({ verb, id: this.#pick(one) }));
+    const answer = await this.#way().sync({
+      device,
+      records: payloads.map((payload) =>
+        payload === null
+          ? undefined
+          : { kind: 'datapoint', schema: 'reading', payload: Buffer.from(payload) },
+      ),
+      queue: name === undefined ? undefined : { name, seq },
+      settlements: chosen.map(({ verb, id }) => ({ verb, mailId: idOf(id) })),
+      mail: { mailsMax, bytesMax: 65_536 },
+    });
+    if (name !== undefined) expect(answer.queue).toEqual(model.queue(name, seq, payloads));
+    else {
+      expect(answer.queue).toBeUndefined();
+      for (const payload of payloads)
+        if (payload !== null) model.send('datapoint', 'reading', payload, undefined);
+    }
+    expect(answer.settled).toEqual(
+      chosen.map(({ verb, id }) => ({
+        result: results[model.settle(verb, id)],
+        mailboxSize: model.mails.length,
+      })),
+    );
+    const { size, mails } = answer.mailbox ?? {};
+    expect([size, mails?.map((mail) => [formatUuid(mail.id), mail.payload.toString()])]).toEqual([
+      model.mails.length,
+      model.mails.slice(0, mailsMax).map(({ id, payload }) => [id, payload]),
+    ]);
   }
 
   async #enqueue({
@@ -215,7 +277,7 @@ class Subject {
 describe.each(engines)('any sequence on $name', (engine) => {
   const store = useStore(engine);
 
-  it('D13 to D18: any sequence over several devices at once, and over a restart, agrees with the model', async () => {
+  it('D13 to D18, D29, D30: any sequence over several devices at once, and over a restart, agrees with the model', async () => {
     let made = 0;
     const sequences = fc.array(fc.array(operation, { minLength: 1, maxLength: 40 }), {
       minLength: devicesPerRun,
