@@ -297,7 +297,8 @@ describe('D29: the whole request', () => {
     );
     const items: { error: string; errors: object[] }[] = answer.json.records;
     expect(items.every(({ error, errors }) => error === 'schema_mismatch' && errors.length > 0)).toBe(true);
-    expect(items[0]?.errors).toHaveLength(100);
+    // As many as any answer has.
+    expect(items[0]?.errors).toHaveLength(20);
     expect(answer.text.length).toBeLessThan(1_000_000);
   });
 });

@@ -8,7 +8,7 @@ import type { Reply } from '../server/reply.ts';
 import { type JudgedRecords, judgeRecords } from '../sync/judged-records.ts';
 import { noteRecords } from '../sync/noted-items.ts';
 import { settleError, syncReply } from '../sync/sync-answer.ts';
-import { invalid, membersOf, parseSync, type SyncBody } from '../sync/sync-body.ts';
+import { invalid, knownMembers, parseSync, type SyncBody } from '../sync/sync-body.ts';
 
 const membersOfSettlement = ['id', 'verb'];
 const verbs: readonly unknown[] = ['ack', 'reject', 'requeue'] satisfies SettleVerb[];
@@ -68,7 +68,7 @@ function errorsOf(
 /** Judges a settlement as its own route would. */
 function judgeSettlement(item: unknown): SyncSettle | ApiError {
   try {
-    const { id, verb } = membersOf(item, 'A settlement', membersOfSettlement);
+    const { id, verb } = knownMembers(item, 'A settlement', membersOfSettlement);
     if (!verbs.includes(verb)) throw invalid('verb must be ack, reject or requeue.');
     if (typeof id !== 'string') throw invalid('id must be a string.');
     const mailId = parseUuid(id);

@@ -6,7 +6,7 @@ import { parseRecordedAt } from '../../domain/records/recorded-at.ts';
 import type { SyncRecord } from '../../domain/sync/sync.ts';
 import type { HttpContext } from '../server/context.ts';
 import { checkedPayload } from './checked-payload.ts';
-import { invalid, membersOf, type SyncBody } from './sync-body.ts';
+import { invalid, knownMembers, type SyncBody } from './sync-body.ts';
 
 /** Time after which other requests of the thread have a turn. */
 const turnMs = 3;
@@ -67,7 +67,7 @@ function judge(
     schema,
     payload: value,
     recorded_at: recordedAt,
-  } = membersOf(item, 'A record', membersOfRecord);
+  } = knownMembers(item, 'A record', membersOfRecord);
   if (kind !== 'datapoint' && kind !== 'message') throw invalid('kind must be datapoint or message.');
   if (typeof schema !== 'string') throw invalid('schema must be a string.');
   if (recordedAt !== undefined && typeof recordedAt !== 'string')

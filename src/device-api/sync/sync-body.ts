@@ -27,7 +27,7 @@ const membersOfMail = ['max', 'bytes'];
  * @throws ApiError invalid_json, invalid_body for a member of the request itself that is wrong.
  */
 export function parseSync(bytes: Buffer): SyncBody {
-  const body = membersOf(parseDeepJson(bytes), 'The body', membersOfSync);
+  const body = knownMembers(parseDeepJson(bytes), 'The body', membersOfSync);
   const records = listOf(body, 'records', recordsMax);
   const extents = payloadExtents(bytes, records.length);
   return {
@@ -48,7 +48,7 @@ export function invalid(msg: string): ApiError {
  * The members of an object, all of which must be known: the names of others, which are the device's own text, are not
  * repeated. @throws ApiError invalid_body
  */
-export function membersOf(value: unknown, what: string, known: readonly string[]): JsonObject {
+export function knownMembers(value: unknown, what: string, known: readonly string[]): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(`${what} must be a JSON object.`);
   }
@@ -76,7 +76,7 @@ function queueOf({ queue: name, seq }: JsonObject, records: number): QueueRange 
 }
 
 function mailOf({ mail = {} }: JsonObject): MailFront {
-  const { max = 1, bytes = mailBytesMax } = membersOf(mail, 'mail', membersOfMail);
+  const { max = 1, bytes = mailBytesMax } = knownMembers(mail, 'mail', membersOfMail);
   if (!isWhole(max) || max < 0 || max > mailsMax) throw invalid(`mail.max must be 0 to ${mailsMax}.`);
   if (!isWhole(bytes) || bytes < 0 || bytes > mailBytesMax) {
     throw invalid(`mail.bytes must be 0 to ${mailBytesMax}.`);

@@ -15,7 +15,7 @@ export interface QueueRange {
   seq: number;
 }
 
-export interface QueuePosition {
+export interface QueueStand {
   /** Number of the last record that is done with: stored, or refused for good. 0 for a queue that is not known. */
   storedTo: number;
   /** Numbers up to there that never came: a bounded queue may have dropped them. */
@@ -26,23 +26,23 @@ export interface QueuePosition {
 export interface QueueAdvance {
   /** Records at the front of the sync that are stored already. */
   known: number;
-  position: QueuePosition;
+  position: QueueStand;
   /** The new list; undefined if nothing changes. */
   queues: Buffer | undefined;
 }
 
-interface Queue extends QueuePosition {
+interface Queue extends QueueStand {
   name: string;
 }
 
 const numberBytes = 6;
 
-export function queuePosition(queues: Buffer, name: string): QueuePosition {
+export function queuePosition(queues: Buffer, name: string): QueueStand {
   const { storedTo, skipped } = decode(queues).find((queue) => queue.name === name) ?? unknown;
   return { storedTo, skipped };
 }
 
-const unknown: QueuePosition = { storedTo: 0, skipped: 0 };
+const unknown: QueueStand = { storedTo: 0, skipped: 0 };
 
 /** Moves a queue behind `count` records. A gap is taken and counted. */
 export function advance(queues: Buffer, { name, seq }: QueueRange, count: number): QueueAdvance {

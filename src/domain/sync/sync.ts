@@ -1,7 +1,7 @@
 import type { DeviceKey } from '../../core/identity.ts';
 import type { MailboxFront, MailFront, Settle, SettleOutcome } from '../mail/mail.ts';
 import type { Ingest } from '../records/record.ts';
-import type { QueuePosition, QueueRange } from './device-queues.ts';
+import type { QueueRange, QueueStand } from './device-queues.ts';
 
 /** A record of a sync that was accepted. Its payload must not change until the call settles. */
 export type SyncRecord = Pick<Ingest, 'kind' | 'schema' | 'payload' | 'recordedAtMs'>;
@@ -21,7 +21,7 @@ export interface Sync {
 /** What a sync has written. */
 export interface SyncWritten {
   /** Where the queue stands now, if there is one. */
-  queue: QueuePosition | undefined;
+  queue: QueueStand | undefined;
   settled: readonly SettleOutcome[];
 }
 

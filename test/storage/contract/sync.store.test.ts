@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { DeviceKey } from '../../../src/core/identity.ts';
 import { formatUuid, generateUuid } from '../../../src/core/uuid.ts';
 import type { Shard } from '../../../src/domain/shard.ts';
-import type { QueuePosition } from '../../../src/domain/sync/device-queues.ts';
+import type { QueueStand } from '../../../src/domain/sync/device-queues.ts';
 import type { Sync, SyncOutcome, SyncRecord } from '../../../src/domain/sync/sync.ts';
 import { engines } from './engine.ts';
 import { device, namesake, newDevice, payloadOf, second, useStore } from './store.ts';
@@ -26,7 +26,7 @@ describe.each(engines)('sync on $name', (engine) => {
   }
 
   /** Sends these numbers of a queue, the first of which is the first number. */
-  async function send(name: string, numbers: number[], by = store.shard): Promise<QueuePosition | undefined> {
+  async function send(name: string, numbers: number[], by = store.shard): Promise<QueueStand | undefined> {
     return (await sync({ records: numbered(...numbers), queue: { name, seq: numbers[0] ?? 1 } }, by)).queue;
   }
 

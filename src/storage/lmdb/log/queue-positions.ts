@@ -2,8 +2,8 @@ import type { DeviceKey } from '../../../core/identity.ts';
 import {
   advance,
   type QueueAdvance,
-  type QueuePosition,
   type QueueRange,
+  type QueueStand,
   queuePosition,
 } from '../../../domain/sync/device-queues.ts';
 import { keyOfDevice } from '../layout/keys.ts';
@@ -12,7 +12,7 @@ import type { Tables } from '../layout/tables.ts';
 const none = Buffer.alloc(0);
 
 /** Where a queue of a device stands. */
-export function readQueuePosition({ queues }: Tables, device: DeviceKey, name: string): QueuePosition {
+export function readQueuePosition({ queues }: Tables, device: DeviceKey, name: string): QueueStand {
   return queuePosition(queues.getBinary(keyOfDevice(device)) ?? none, name);
 }
 
