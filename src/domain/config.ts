@@ -51,6 +51,10 @@ export const domainKeys = {
     { default: 0, minimum: 0, maximum: 16_384 * 1024 ** 3, isReloadable: true },
     'Maximum size of the ingest log on disk, divided among the shards. Beyond it, the oldest records are removed. 0: half of the disk space that at the start is free or used by the shards; on databases, no limit.',
   ),
+  logBytesPerFleetMax: integer(
+    { default: 0, minimum: 0, maximum: 16_384 * 1024 ** 3, isReloadable: true },
+    'Maximum bytes of the records of one fleet in the ingest log, over all shards; a fleet can only lower it (log_bytes_max). Beyond it, its own oldest records are removed. 0: no limit. Set it where fleets do not trust each other: else the records of one push out those of all.',
+  ),
   activeSeconds: integer(
     { default: 300, minimum: 1, maximum: activeSecondsMax, isReloadable: true },
     'How long a device counts as active after it was last seen; a fleet can override it.',

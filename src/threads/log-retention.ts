@@ -1,10 +1,10 @@
-import type { Fleets } from '../declarations/fleet.ts';
+import type { Fleet } from '../declarations/fleet.ts';
 import type { FleetRetention, LogRetention } from '../domain/log-retention.ts';
 import type { ThreadConfig } from './config.ts';
 
 /** Retention of the log of one of `shards` shards, read at each call, from the fleets and the configuration. */
 export function retentionOf(
-  fleets: Fleets,
+  fleets: { all(): Iterable<Fleet> },
   shards: number,
   { settings }: Pick<ThreadConfig, 'settings'>,
   /** Limit where the configuration has none; 0 for no limit. */
@@ -12,11 +12,14 @@ export function retentionOf(
 ): () => LogRetention {
   return () => {
     const own = new Map<string, FleetRetention>();
-    for (const { fleetId, logRetentionSeconds, logBytesMax } of fleets.all()) {
-      if (logRetentionSeconds === undefined && logBytesMax === undefined) continue;
+    const { logBytesPerFleetMax: perFleetMax } = settings.current;
+    for (const { fleetId, logRetentionSeconds: ttlSeconds, logBytesMax = 0 } of fleets.all()) {
+      const limits = [logBytesMax, perFleetMax].filter((limit) => limit > 0);
+      if (ttlSeconds === undefined && limits.length === 0) continue;
       own.set(fleetId, {
-        ...(logRetentionSeconds !== undefined && { ttlSeconds: logRetentionSeconds }),
-        ...(logBytesMax !== undefined && { bytesMax: logBytesMax }),
+        ...(ttlSeconds !== undefined && { ttlSeconds }),
+        // A fleet's own tokens set its limit: never beyond that of all.
+        ...(limits.length > 0 && { bytesMax: Math.min(...limits) }),
       });
     }
     const bytesMax = Math.ceil((settings.current.logBytesMax || logBytesByDisk) / shards);
