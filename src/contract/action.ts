@@ -147,6 +147,7 @@ const actionDocument = Type.Object({
   held: Type.Union(
     [
       Type.Literal('dead_letters_full'),
+      Type.Literal('filter_disabled'),
       Type.Literal('devices_full'),
       Type.Literal('limited'),
       Type.Literal('disk_full'),

@@ -21,10 +21,17 @@ export interface ActionStatus {
   action: Action;
   current: ActionVersion;
   /**
-   * Why an enabled action takes no records now: dead letters, devices behind, rate limit, or a full disk or map of the
+   * Why an enabled action takes no records now: dead letters, a filter that took too long, devices behind, rate limit, or a full disk or map of the
    * journal, or the server is held.
    */
-  held: 'dead_letters_full' | 'devices_full' | 'limited' | 'disk_full' | 'server_held' | undefined;
+  held:
+    | 'dead_letters_full'
+    | 'filter_disabled'
+    | 'devices_full'
+    | 'limited'
+    | 'disk_full'
+    | 'server_held'
+    | undefined;
   /** Records running, or waiting for a thread or another attempt. */
   inHand: number;
   /** Positions not scanned yet, in the logs of all shards. */

@@ -12,6 +12,7 @@ import type { ActionWork, ShownAction } from './action-work.ts';
 
 const heldSentences: Readonly<Record<NonNullable<ShownAction['held']>, string>> = {
   dead_letters_full: 'it has too many dead letters',
+  filter_disabled: 'its payload filter took too long to check: put it again with a cheaper one',
   devices_full: 'it is behind for too many devices',
   limited: 'it has reached its rate',
   server_held: 'the server holds them back until it is released',

@@ -68,10 +68,14 @@ class Subject {
 
   readonly #filter: ActionVersion['filter'];
   readonly #checks: CheckBudget | undefined;
+  readonly #config: typeof config;
+  /** Reasons for which its filter was disabled. */
+  readonly disabled: string[] = [];
 
-  constructor(filter: ActionVersion['filter'] = {}, checks?: CheckBudget) {
+  constructor(filter: ActionVersion['filter'] = {}, checks?: CheckBudget, ownConfig = config) {
     this.#filter = filter;
     this.#checks = checks;
+    this.#config = ownConfig;
     this.queue = this.#start();
   }
 
@@ -80,8 +84,9 @@ class Subject {
       this.#action,
       { ...version, filter: this.#filter },
       {
-        config,
+        config: this.#config,
         checks: this.#checks,
+        onFilterDisabled: (reason) => this.disabled.push(reason),
         journal,
         logEnds: [this.log.length],
         deadLetters: new ActionDeadLetters(journal, () => config.settings.current.actionDeadLettersMax),
@@ -311,4 +316,15 @@ it('records wait in the log while filters of the fleet have taken more time than
   vi.advanceTimersByTime(10_001);
   filtering.look();
   expect([filtering.queue.held, filtering.queue.inHand]).toEqual([undefined, 1]);
+});
+
+it('records wait in the log from the one on whose check disables the filter, until the action is put again', () => {
+  // No check is short enough, as time stands still here.
+  const impatient = configWith({ actionQueueMax, schemaCheckMillisecondsMax: -1 });
+  const subject = new Subject({ payload: { type: 'object' } }, undefined, impatient);
+  subject.send(slow, 3);
+  for (let looks = 0; looks < 3; looks += 1) subject.look();
+  expect([subject.queue.held, subject.queue.inHand]).toEqual(['filter_disabled', 1]);
+  expect(subject.disabled).toEqual([expect.stringContaining('schemaCheckMillisecondsMax')]);
+  expect(subject.queue.progress[0]?.scanned).toBe(1);
 });

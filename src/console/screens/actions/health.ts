@@ -17,6 +17,10 @@ const heldAdvice: Readonly<Record<NonNullable<ActionDocument['held']>, readonly 
     'too many dead letters',
     'It takes no records: it has as many dead letters as it may. Replay or drop some.',
   ],
+  filter_disabled: [
+    'filter disabled',
+    'It takes no records: a check of its payload filter took too long. Deploy it with a cheaper one; it goes on where it was.',
+  ],
   devices_full: [
     'too many devices behind',
     'It takes no records: a hundred devices wait at a place of their own. Look at their dead letters and mailboxes.',

@@ -7,6 +7,13 @@ import type { Device } from '../../../domain/devices/device.ts';
 import type { RunKind, StoredRecord } from '../../../domain/records/record.ts';
 import type { Action, ActionFilter, ActionVersion } from './action.ts';
 
+export interface TriggerWatch {
+  /** Budget of the time that the fleet's checks take of this thread. */
+  checks?: CheckBudget | undefined;
+  /** Called once, with the reason, when the payload filter is disabled. */
+  onDisabled?: ((reason: string) => void) | undefined;
+}
+
 /** Decides which records an action runs for, without running any code. */
 export class Trigger {
   readonly #fleetId: string;
@@ -16,25 +23,30 @@ export class Trigger {
   readonly #payload: Schema | undefined;
   readonly #checks: CheckBudget | undefined;
 
-  /** `checks`: budget of the time that the fleet's checks take of this thread. */
   constructor(
     action: Action,
     { on, filter }: ActionVersion,
     settings = unwatched.settings,
-    checks?: CheckBudget,
+    { checks, onDisabled = unwatched.onDisabled }: TriggerWatch = {},
   ) {
     this.#fleetId = action.fleetId;
     this.#names = new Set(on.map(({ kind, schema }) => `${kind}:${schema}`));
     this.#devices = filter.devices && new Set(filter.devices);
     this.#tags = filter.tags;
-    const watch = { ...unwatched, settings, ...(checks && { checks }) };
+    const watch = { settings, onDisabled, ...(checks && { checks }) };
     this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload), watch);
     this.#checks = checks;
   }
 
-  /** True while the checks of its fleet have taken more time than they may: records wait in the log meanwhile. */
+  /** True once a check of its payload filter took too long: there is no telling for which records it runs. */
+  get isDisabled(): boolean {
+    return this.#payload?.disabled !== undefined;
+  }
+
+  /** True while the checks of its fleet have taken more time than they may, or none can be made: records wait in the log. */
   get mustWait(): boolean {
-    return this.#payload !== undefined && this.#checks !== undefined && this.#checks.waitSeconds > 0;
+    if (this.#payload === undefined) return false;
+    return this.isDisabled || (this.#checks !== undefined && this.#checks.waitSeconds > 0);
   }
 
   /** True if the record is from its fleet and of one of its schemas, regardless of the filter. */

@@ -34,6 +34,8 @@ export interface ActionQueueOptions {
   inFlight(): number;
   /** Budget of the time that checks of its fleet take of this thread. */
   checks?: CheckBudget | undefined;
+  /** Called once when its payload filter is disabled: no record is taken from then on. */
+  onFilterDisabled?: (reason: string) => void;
   devicesBehindMax?: number;
 }
 
@@ -90,7 +92,10 @@ export class ActionQueue implements Claimant {
     this.#options = options;
     this.#devicesBehindMax = devicesBehindMax;
     this.id = actionKey(action.id);
-    this.#trigger = new Trigger(action, version, config.settings, options.checks);
+    this.#trigger = new Trigger(action, version, config.settings, {
+      checks: options.checks,
+      onDisabled: options.onFilterDisabled,
+    });
     this.#inHand = new InHand(
       () => this.#recordsMax,
       (run) => this.#mayStart(run),
@@ -117,8 +122,9 @@ export class ActionQueue implements Claimant {
   }
 
   /** Why no records run, of whatever device. */
-  get held(): 'dead_letters_full' | 'devices_full' | 'limited' | undefined {
+  get held(): 'dead_letters_full' | 'filter_disabled' | 'devices_full' | 'limited' | undefined {
     if (this.#options.deadLetters.isFull(this.id)) return 'dead_letters_full';
+    if (this.#trigger.isDisabled) return 'filter_disabled';
     if (this.#isHeldByDevices) return 'devices_full';
     return this.#isRateOpen && !this.#trigger.mustWait ? undefined : 'limited';
   }

@@ -241,6 +241,11 @@ export class Dispatcher {
       logEnds,
       deadLetters: this.deadLetters,
       checks: this.#options.fleets.checksOf(action.fleetId),
+      onFilterDisabled: (reason) =>
+        this.#options.log.warn(
+          { fleet: action.fleetId, action: action.name, reason },
+          'payload filter of an action disabled; its records wait until it is put again',
+        ),
       inFlight: () => this.#outbox.count(actionKey(action.id)),
     });
     this.#queues.set(action.id, queue);
