@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { anyObject, createFleet } from '../harness/devices/device.ts';
 import { Broadcasts, importDevices, mailboxSizes } from '../harness/features/broadcast.ts';
 import { Receiver } from '../harness/features/receiver.ts';
@@ -7,7 +7,7 @@ import { queryDatabase } from '../harness/storage/log.ts';
 
 /** A node that has died is followed some 10 s later. */
 const patience = { timeout: 60_000, interval: 250 };
-const startNodes = useNodes();
+const startNodes = useNodes(afterEach);
 
 it('devices of two databases are served by either node, and what is done for all reaches them all', async () => {
   const { first, second, urls } = await startNodes(2);

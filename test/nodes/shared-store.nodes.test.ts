@@ -1,7 +1,7 @@
 /** Two nodes on one store: changes, limits and streams of either, seen by the other. */
 
 import { fetch } from 'undici';
-import { afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { anyObject, createFleet, TestDevice } from '../harness/devices/device.ts';
 import { closeStreams, EventStream } from '../harness/devices/event-stream.ts';
 import { Broadcasts, mailboxSizes } from '../harness/features/broadcast.ts';
@@ -22,7 +22,7 @@ import { as, sessionBearer } from '../harness/server/token.ts';
 /** Time in which a node's change holds on the other: a second; the machine may stand still for some more. */
 const soon = { timeout: 15_000, interval: 200 };
 const patience = { timeout: 60_000, interval: 250 };
-const startNodes = useNodes();
+const startNodes = useNodes(afterAll);
 
 let nodes: Nodes;
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { afterAll } from 'vitest';
+import type { afterAll, afterEach } from 'vitest';
 import type { Config } from '../../../src/server/configuration/config.ts';
 import { type TestDevice, TestFleet } from '../devices/device.ts';
 import { queryDatabase } from '../storage/log.ts';
@@ -26,11 +26,13 @@ const config: Partial<Config> = {
   broadcastMailsPerSecondMax: 100,
 };
 
-/** Starts nodes for a file of tests, which end with it. */
-export function useNodes(): (databasesCount?: number) => Promise<Nodes> {
+/** Starts nodes that end after each test, or after all: those of tests that are over would compute beside the next. */
+export function useNodes(
+  after: typeof afterEach | typeof afterAll,
+): (databasesCount?: number) => Promise<Nodes> {
   const started: TestServer[] = [];
-  afterAll(async () => {
-    for (const server of started) await server[Symbol.asyncDispose]();
+  after(async () => {
+    for (const server of started.splice(0)) await server[Symbol.asyncDispose]();
   });
   return async (databasesCount = 1) => {
     const store = await createStore(databasesCount);
