@@ -53,7 +53,7 @@ console.table(
   (
     await operatorSiege(
       tokenAttacks.filter(({ name }) => name.includes(only)),
-      { devices: Number(values.devices), seconds },
+      { devices: Number(values.devices), seconds, quietSeconds: seconds },
     )
   ).flatMap(({ name, before, during }) => [
     { attack: 'just before', ...describeSeen(before) },

@@ -90,10 +90,10 @@ async function witness(
   }
 }
 
-/** Measures another fleet under each attack at the admin API, and just before it. */
+/** Measures another fleet under each attack at the admin API, and for `quietSeconds` just before it. */
 export async function operatorSiege(
   attacks: readonly Attack[],
-  { devices, seconds }: { devices: number; seconds: number },
+  { devices, seconds, quietSeconds }: { devices: number; seconds: number; quietSeconds: number },
 ): Promise<OperatorSiegeResult[]> {
   await using server = await TestServer.start();
   const [hostile, other] = [await createFleet(server), await createFleet(server)];
@@ -111,7 +111,7 @@ export async function operatorSiege(
   for (const { name } of attacks) {
     // Requests under way go on though their client is gone.
     await until(async () => (await metric(server, 'fleetpost_admin_requests_under_way'))[0] === 0);
-    const before = await witness(device, otherToken, seconds, async () => () => {});
+    const before = await witness(device, otherToken, quietSeconds, async () => () => {});
     const during = await witness(device, otherToken, seconds, async () => {
       const { port, ca } = server;
       const adminPort = Number(new URL(server.report.admin_url).port);
