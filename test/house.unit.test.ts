@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import ts from 'typescript';
 import { expect, it } from 'vitest';
+import { longest } from './longest-first.ts';
 import { projects } from './vitest.config.ts';
 
 const source = new URL('../src', import.meta.url).pathname;
@@ -316,4 +317,8 @@ it('a test has a suffix that some project runs', () => {
     return !known.some((pattern) => pattern.endsWith(`)${suffix}`));
   });
   expect(forgotten).toEqual([]);
+});
+
+it('the files that begin first are there', () => {
+  expect(longest.filter((name) => !tests.includes(`${name}.test.ts`))).toEqual([]);
 });

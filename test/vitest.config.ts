@@ -1,4 +1,5 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { LongestFirst } from './longest-first.ts';
 
 /**
  * Suffixes of test files, in front of `.test.ts`: they alone decide which projects a file runs in.
@@ -34,6 +35,12 @@ const onDatabase: Project = {
   env: { ENGINE: 'postgres', SHARDS: '1' },
 };
 
+/**
+ * They wait for more than half of their time, for what two processors do meanwhile: three files for each. Vitest runs
+ * projects that differ in that one after another, in this order.
+ */
+const ofLong: Project = { maxWorkers: 6, sequence: { groupOrder: 1 } };
+
 /** What `npm run test:postgres` runs on a database besides that which there is time for with each change. */
 const isWhole = process.env.POSTGRES_TESTS === 'all';
 
@@ -44,24 +51,27 @@ export const projects: Project[] = [
   { name: 'shards-3', include: filesOf('', '.rules'), ...onFolder(3) },
   { name: 'postgres', include: filesOf('.nodes', ...(isWhole ? ['', '.rules'] : [])), ...onDatabase },
 
-  { name: 'all-contract', include: filesOf('.store.slow'), ...ofStores },
+  { name: 'all-contract', include: filesOf('.store.slow'), ...ofStores, ...ofLong },
   // The smallest server there is.
-  { name: 'all-shards-1', include: filesOf('.rules', '.rules.slow'), ...onFolder(1) },
+  { name: 'all-shards-1', include: filesOf('.rules', '.rules.slow'), ...onFolder(1), ...ofLong },
   // They start a server hundreds of times, each of whose threads takes a fifth of a second of CPU.
   {
     name: 'all-shards-2',
     include: filesOf('.slow', '.rules.slow', '.folder.slow'),
     ...onFolder(2),
+    ...ofLong,
   },
   {
     name: 'all-postgres',
     include: filesOf('.nodes.slow', '.rules.slow', ...(isWhole ? ['.slow', '.system'] : [])),
     ...onDatabase,
+    ...ofLong,
   },
   {
     name: 'all-system',
     include: filesOf('.system', '.folder.system', '.store.system'),
     ...onFolder(2),
+    ...ofLong,
   },
 ];
 
@@ -76,7 +86,8 @@ export default defineConfig({
       'test/harness/setup/certificate.ts',
     ],
     setupFiles: ['test/harness/setup/answers.ts'],
-    // Two more than the two cores of the smallest machine: much of what they do is to wait.
+    sequence: { sequencer: LongestFirst },
+    // Two more than the two cores of the smallest machine: some of what they do is to wait.
     maxWorkers: 4,
     // For what hangs: what only takes long, on a machine that does other things, is no failure.
     testTimeout: 180_000,
