@@ -148,8 +148,8 @@ def _key_of(certificate: bytes) -> str:
     return base64.b64encode(hashlib.sha256(certificate[at : element(at)[2]]).digest()).decode()
 
 
-class _Connection:
-    """Keeps one connection to the server alive, for one thread."""
+class _Server:
+    """Where the server is, how it proves itself, and the TLS session that the last connection left behind."""
 
     def __init__(self, url: str, context: ssl.SSLContext, pins: Sequence[str]):
         parts = urllib.parse.urlsplit(url)
@@ -157,6 +157,32 @@ class _Connection:
             raise ValueError("The URL of a server is https://HOST or https://HOST:PORT.")
         self._address = (parts.hostname, parts.port or 443)
         self._context, self._pins = context, pins
+        self.session: Optional[ssl.SSLSession] = None
+        """To resume it takes no certificates and no signatures."""
+
+    def open(self, timeout: float) -> http.client.HTTPSConnection:
+        if time.time() < RELEASED_AT:
+            self._context.verify_flags |= X509_V_FLAG_NO_CHECK_TIME
+        connection = http.client.HTTPSConnection(*self._address, timeout=timeout, context=self._context)
+        http.client.HTTPConnection.connect(connection)  # Its own would offer no session.
+        session = self.session
+        try:
+            connection.sock = self._context.wrap_socket(connection.sock, server_hostname=self._address[0], session=session)
+            if self._pins and _key_of(connection.sock.getpeercert(True)) not in self._pins:
+                raise _Untrusted("The server's key is none of the pinned ones.")
+        except BaseException:
+            if self.session is session:
+                self.session = None
+            connection.close()
+            raise
+        return connection
+
+
+class _Connection:
+    """Keeps one connection to the server alive, for one thread."""
+
+    def __init__(self, server: _Server):
+        self._server = server
         self._connection: Optional[http.client.HTTPSConnection] = None
         self._used_at = 0.0
 
@@ -165,16 +191,6 @@ class _Connection:
         if connection is not None:
             connection.close()
 
-    def _open(self, timeout: float) -> http.client.HTTPSConnection:
-        if time.time() < RELEASED_AT:
-            self._context.verify_flags |= X509_V_FLAG_NO_CHECK_TIME
-        connection = http.client.HTTPSConnection(*self._address, timeout=timeout, context=self._context)
-        connection.connect()
-        if self._pins and _key_of(connection.sock.getpeercert(True)) not in self._pins:
-            connection.close()
-            raise _Untrusted("The server's key is none of the pinned ones.")
-        return connection
-
     def request(self, method: str, path: str, headers: dict, body: Optional[bytes] = None) -> _Answer:
         """Raises OSError or http.client.HTTPException when there is no whole answer."""
         if self._connection is not None and time.monotonic() - self._used_at > IDLE_SECONDS_MAX:
@@ -182,10 +198,13 @@ class _Connection:
         is_reused = self._connection is not None
         try:
             if self._connection is None:
-                self._connection = self._open(TIMEOUT_SECONDS)
+                self._connection = self._server.open(TIMEOUT_SECONDS)
+            sock = self._connection.sock
             self._connection.request(method, path, body, headers)
             response = self._connection.getresponse()
             answer = _Answer(response.status, response.headers, response.read(2 * BODY_BYTES_MAX))
+            if not is_reused:  # With TLS 1.3 it comes behind the handshake, so it is there with the first answer.
+                self._server.session = sock.session
         except (OSError, http.client.HTTPException):
             self.close()
             if is_reused:  # The server may have closed it meanwhile. Everything sent can be repeated.
@@ -198,7 +217,7 @@ class _Connection:
 
     def stream(self, path: str, headers: dict) -> Tuple[http.client.HTTPSConnection, http.client.HTTPResponse]:
         try:
-            connection = self._open(STREAM_SILENCE_SECONDS_MAX)
+            connection = self._server.open(STREAM_SILENCE_SECONDS_MAX)
         except OSError as error:
             raise _Unreachable(str(error)) from error
         try:
@@ -347,8 +366,8 @@ class Device:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if pins and ca is None:  # The pinned keys are what is trusted; a name or a date proves nothing more.
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        self._connect = lambda: _Connection(url, context, tuple(pins))
-        self._connect()
+        server = _Server(url, context, tuple(pins))
+        self._connect = lambda: _Connection(server)
         self._fleet, self._id, self._secret, self._claim = fleet, id, secret, claim
         self._queue = _Queue(queue or ":memory:", queue_bytes_max, queue_entries_max)
         self._heartbeat_seconds, self._start_delay_seconds = heartbeat_seconds, start_delay_seconds

@@ -265,6 +265,27 @@ describe.each(Object.entries(clients))('the %s client', (_, command) => {
     expect(await sentBy({ fleetId: fleet.fleetId, deviceId: 'CLAIMED001' } as TestDevice)).toEqual([0, 1]);
   });
 
+  it('a connection resumes the TLS session of the one before', async () => {
+    // A session is resumed by the worker that made it.
+    await using one = await TestServer.start({}, undefined, { environment: { FLEETPOST_SHARDS: '1' } });
+    await using path = await HostileRelay.open(one.port);
+    const device = await (await createFleet(one)).createDevice();
+    const url = `https://127.0.0.1:${path.port}`;
+    await using client = new ClientProcess(command, optionsOf(device, { url, ca: one.report.cert_file }));
+    for (let n = 0; n < 4; n += 1) {
+      client.send('datapoint', n);
+      await client.flushed();
+      path.cut();
+    }
+    expect(path.resumed).toEqual([false, true, true, true]);
+    const before = path.resumed.length;
+    client.takeMail();
+    await device.sendMail('order', '{"verb":"ack"}');
+    await until(async () => (await device.mails()).length === 0);
+    expect(path.resumed.length).toBeGreaterThan(before);
+    expect(path.resumed.slice(before)).not.toContain(false);
+  });
+
   it('a server that cannot prove its name gets no credentials', async () => {
     const device = await fleet.createDevice();
     for (const trust of [{ ca: undefined }, { ca: undefined, pins: [Buffer.alloc(32).toString('base64')] }]) {

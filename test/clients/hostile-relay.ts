@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
+import { isResumed } from './server-hello.ts';
 
 /**
  * Behaviour of the network: `pass` all; `refuse` connections and cut those that are open; `lose` what the server
@@ -15,6 +16,8 @@ export class HostileRelay implements AsyncDisposable {
   #targetPort: number;
   /** When each connection came, in milliseconds. */
   readonly arrivalsMs: number[] = [];
+  /** Of each connection that the server has answered on: whether it has resumed a TLS session. */
+  readonly resumed: boolean[] = [];
 
   private constructor(targetPort: number) {
     this.#targetPort = targetPort;
@@ -34,16 +37,17 @@ export class HostileRelay implements AsyncDisposable {
   /** Sets the port that connections go to from now on: a server that came back has another one. */
   set targetPort(port: number) {
     this.#targetPort = port;
-    this.#cutAll();
+    this.cut();
+  }
+
+  /** Ends all connections that are open: their clients come again. */
+  cut(): void {
+    for (const socket of this.#open) socket.destroy();
   }
 
   set weather(weather: Weather) {
     this.#weather = weather;
-    if (weather !== 'pass') this.#cutAll();
-  }
-
-  #cutAll(): void {
-    for (const socket of this.#open) socket.destroy();
+    if (weather !== 'pass') this.cut();
   }
 
   #relay(client: Socket): void {
@@ -62,7 +66,9 @@ export class HostileRelay implements AsyncDisposable {
         ends[1 - index]?.destroy();
       });
     }
+    let hello = Buffer.alloc(0);
     client.on('data', (bytes) => {
+      if (hello.length === 0) hello = bytes;
       if (this.#weather === 'cut' && Math.random() < 0.05) client.destroy();
       else server.write(bytes);
     });
@@ -70,6 +76,7 @@ export class HostileRelay implements AsyncDisposable {
     let answers = 0;
     server.on('data', (bytes) => {
       answers += 1;
+      if (answers === 1) this.resumed.push(isResumed(hello, bytes));
       if (this.#weather === 'lose' && answers > 3 && Math.random() < 0.5) {
         client.pause();
         setTimeout(() => client.destroy(), 30);
@@ -80,7 +87,7 @@ export class HostileRelay implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#cutAll();
+    this.cut();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 }

@@ -1,11 +1,10 @@
 /** The port for POSIX with Mbed TLS 2.28 or 3, by TLS 1.2: what 2.28 has, and 3 without PSA. */
-#include <errno.h>
 #include <mbedtls/ctr_drbg.h>
 #include <mbedtls/entropy.h>
 #include <mbedtls/md.h>
+#include <mbedtls/net_sockets.h>
 #include <mbedtls/ssl.h>
-#include <string.h>
-#include <sys/socket.h>
+#include <signal.h>
 #include <time.h>
 
 #include "posix.h"
@@ -26,6 +25,9 @@ static struct tls {
   mbedtls_ssl_config config;
   mbedtls_ssl_context sessions[2];
   bool has_session[2];
+  /** What the last connection left behind: to resume it takes no certificates and no signatures. */
+  mbedtls_ssl_session last;
+  bool has_last;
   int failure;
 } tls;
 
@@ -47,30 +49,22 @@ static int verify(void *unused, mbedtls_x509_crt *certificate, int depth, uint32
   if (has_pins && tls.trust.ca == NULL) *flags = 0;  // The pinned keys are what is trusted; a name or a date proves nothing more.
   if (*flags != 0) tls.failure = FLEETPOST_UNTRUSTED;
   if (!has_pins || depth != 0 || *flags != 0) return 0;
-  const mbedtls_md_info_t *sha256 = mbedtls_md_info_from_type(MBEDTLS_MD_SHA256);
-  bool is_hashed = mbedtls_md(sha256, certificate->pk_raw.p, certificate->pk_raw.len, digest) == 0;
+  bool is_hashed = mbedtls_md(mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), certificate->pk_raw.p, certificate->pk_raw.len, digest) == 0;
   if (is_hashed && fleetpost_posix_is_pinned(&tls.trust, digest)) return 0;
   tls.failure = FLEETPOST_NOT_PINNED;
   *flags = MBEDTLS_X509_BADCERT_OTHER;
   return 0;
 }
 
-static int send_bytes(void *file, const unsigned char *bytes, size_t size) {
-  ssize_t result = send(*(int *)file, bytes, size, MSG_NOSIGNAL);
-  if (result >= 0) return (int)result;
-  return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_WRITE : MBEDTLS_ERR_SSL_CONN_EOF;
-}
-
-static int receive_bytes(void *file, unsigned char *bytes, size_t size) {
-  ssize_t result = recv(*(int *)file, bytes, size, 0);
-  if (result >= 0) return (int)result;
-  return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_READ : MBEDTLS_ERR_SSL_CONN_EOF;
-}
-
 /** Result of a call of Mbed TLS that did nothing: 0 where it is to be called again. */
 static int outcome(enum fleetpost_channel channel, int result, int failure) {
   tls.posix.wants_write[channel] = result == MBEDTLS_ERR_SSL_WANT_WRITE;
   return result == MBEDTLS_ERR_SSL_WANT_READ || result == MBEDTLS_ERR_SSL_WANT_WRITE ? 0 : failure;
+}
+
+static void forget_last(void) {
+  mbedtls_ssl_session_free(&tls.last);
+  tls.has_last = false;
 }
 
 static void close_channel(void *context, enum fleetpost_channel channel) {
@@ -85,8 +79,9 @@ static bool begin_session(enum fleetpost_channel channel) {
   mbedtls_ssl_init(session);
   tls.has_session[channel] = true;
   if (mbedtls_ssl_setup(session, &tls.config) != 0 || mbedtls_ssl_set_hostname(session, tls.posix.host) != 0) return false;
-  mbedtls_ssl_set_bio(session, &tls.posix.sockets[channel], send_bytes, receive_bytes, NULL);
-  return true;
+  // A `mbedtls_net_context` is a struct of nothing but the number of a socket.
+  mbedtls_ssl_set_bio(session, &tls.posix.sockets[channel], mbedtls_net_send, mbedtls_net_recv, NULL);
+  return !tls.has_last || mbedtls_ssl_set_session(session, &tls.last) == 0;
 }
 
 static int open_channel(void *context, enum fleetpost_channel channel) {
@@ -96,7 +91,10 @@ static int open_channel(void *context, enum fleetpost_channel channel) {
   if (!tls.has_session[channel] && !begin_session(channel)) return FLEETPOST_UNREACHABLE;
   tls.failure = FLEETPOST_CLOSED;
   result = mbedtls_ssl_handshake(&tls.sessions[channel]);
-  return result == 0 ? 1 : outcome(channel, result, tls.failure);
+  result = result == 0 ? 1 : outcome(channel, result, tls.failure);
+  if (result != 0) forget_last();
+  if (result > 0) tls.has_last = mbedtls_ssl_get_session(&tls.sessions[channel], &tls.last) == 0;
+  return result;
 }
 
 static long read_channel(void *context, enum fleetpost_channel channel, void *bytes, size_t size) {
@@ -120,6 +118,7 @@ struct fleetpost_port *fleetpost_posix_port(const char *url, const char *folder,
   bool has_pins = trust->pins[0] != NULL || trust->pins[1] != NULL;
   const char *authorities = trust->ca != NULL || has_pins ? trust->ca : SYSTEM_AUTHORITIES;
   if (fleetpost_posix_begin(&tls.posix, url, folder) < 0) return NULL;
+  signal(SIGPIPE, SIG_IGN);  // Mbed TLS writes to a socket whose other end may be gone.
   tls.trust = *trust;
   mbedtls_entropy_init(&tls.entropy);
   mbedtls_ctr_drbg_init(&tls.random);
@@ -142,6 +141,7 @@ struct fleetpost_port *fleetpost_posix_port(const char *url, const char *folder,
 
 void fleetpost_posix_end(struct fleetpost_port *port) {
   for (int channel = 0; channel < 2; channel++) port->close(port->context, (enum fleetpost_channel)channel);
+  forget_last();
   mbedtls_ssl_config_free(&tls.config);
   mbedtls_x509_crt_free(&tls.authorities);
   mbedtls_ctr_drbg_free(&tls.random);

@@ -20,8 +20,25 @@ static struct tls {
   struct fleetpost_trust trust;
   SSL_CTX *context;
   SSL *sessions[2];
+  /** What the last connection left behind: to resume it takes no certificates and no signatures. */
+  SSL_SESSION *last;
   int failure;
 } tls;
+
+/** Keeps a copy of a session, or none: OpenSSL spoils that of a connection which ends without a farewell. */
+static int keep_last(SSL *session, SSL_SESSION *last) {
+  (void)session;
+  SSL_SESSION_free(tls.last);
+  tls.last = last == NULL ? NULL : SSL_SESSION_dup(last);
+  return 0;
+}
+
+static bool offer_last(SSL *session) {
+  SSL_SESSION *offered = tls.last == NULL ? NULL : SSL_SESSION_dup(tls.last);
+  bool is_set = offered == NULL || SSL_set_session(session, offered) == 1;
+  SSL_SESSION_free(offered);
+  return is_set;
+}
 
 static bool is_pinned(X509 *certificate) {
   unsigned char digest[SHA256_DIGEST_LENGTH], *key = NULL;
@@ -66,7 +83,7 @@ static void close_channel(void *context, enum fleetpost_channel channel) {
 /** The certificate has to be for this host, be it a name or an address. */
 static bool begin_session(enum fleetpost_channel channel) {
   SSL *session = tls.sessions[channel] = SSL_new(tls.context);
-  if (session == NULL || SSL_set_fd(session, tls.posix.sockets[channel]) != 1) return false;
+  if (session == NULL || SSL_set_fd(session, tls.posix.sockets[channel]) != 1 || !offer_last(session)) return false;
   X509_VERIFY_PARAM *parameters = SSL_get0_param(session);
   if (X509_VERIFY_PARAM_set1_ip_asc(parameters, tls.posix.host) == 1) return true;
   ERR_clear_error();
@@ -80,7 +97,10 @@ static int open_channel(void *context, enum fleetpost_channel channel) {
   if (tls.sessions[channel] == NULL && !begin_session(channel)) return FLEETPOST_UNREACHABLE;
   tls.failure = FLEETPOST_CLOSED;
   result = SSL_connect(tls.sessions[channel]);
-  return result == 1 ? 1 : outcome(channel, result, tls.failure);
+  if (result == 1) return 1;
+  result = outcome(channel, result, tls.failure);
+  if (result < 0) keep_last(NULL, NULL);
+  return result;
 }
 
 static long read_channel(void *context, enum fleetpost_channel channel, void *bytes, size_t size) {
@@ -111,6 +131,8 @@ struct fleetpost_port *fleetpost_posix_port(const char *url, const char *folder,
   if (trust->ca == NULL && !has_pins && SSL_CTX_set_default_verify_paths(tls.context) != 1) return NULL;
   SSL_CTX_set_verify(tls.context, SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_cert_verify_callback(tls.context, verify, NULL);
+  SSL_CTX_set_session_cache_mode(tls.context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_sess_set_new_cb(tls.context, keep_last);
   SSL_CTX_set_mode(tls.context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   tls.port = (struct fleetpost_port){&tls.posix,    open_channel, close_channel,       read_channel, write_channel, fleetpost_posix_time,
                                      random_bytes, fleetpost_posix_store};
@@ -119,6 +141,7 @@ struct fleetpost_port *fleetpost_posix_port(const char *url, const char *folder,
 
 void fleetpost_posix_end(struct fleetpost_port *port) {
   for (int channel = 0; channel < 2; channel++) port->close(port->context, (enum fleetpost_channel)channel);
+  keep_last(NULL, NULL);
   SSL_CTX_free(tls.context);
   tls.context = NULL;
   fleetpost_posix_release(&tls.posix);

@@ -13,7 +13,7 @@ import {
  * 2026-01-01. A clock before it is one of a device that has none: what it says of a certificate's dates is not asked,
  * or such a device would never reach the server whose clock it could go by.
  */
-const releasedAtMs = 1_767_225_600_000;
+export const releasedAtMs = 1_767_225_600_000;
 const chainLengthMax = 8;
 const openSecondsMax = 30;
 
@@ -25,12 +25,17 @@ export interface Trust {
   pins: readonly string[];
   /** Made once: to read authorities takes longer than to shake hands. */
   context: SecureContext;
+  /**
+   * The last TLS session that a server gave which had proved itself: to resume it takes no certificates and no
+   * signatures. Forgotten when a connection fails that offered it.
+   */
+  session: Buffer | undefined;
 }
 
 /** Without authorities and pins a server proves itself by the authorities that Node knows. */
 export function createTrust(ca: string | undefined, pins: readonly string[]): Trust {
   const context = createSecureContext({ ...(ca !== undefined && { ca }), minVersion: 'TLSv1.2' });
-  return { ca, pins, context };
+  return { ca, pins, context, session: undefined };
 }
 
 /** No connection that could be trusted: nothing was sent. */
@@ -38,7 +43,7 @@ export class UnreachableError extends Error {}
 
 /** Opens a TLS connection, and gives it out only once the server has proved itself: no secret goes to another. */
 export function openTrusted(host: string, port: number, trust: Trust): Promise<TLSSocket> {
-  const { ca, pins, context } = trust;
+  const { ca, pins, context, session } = trust;
   const isClockWrong = Date.now() < releasedAtMs;
   // OpenSSL can be told to leave dates out, Node cannot; then the chain is checked here.
   const isCheckedHere = ca !== undefined && isClockWrong;
@@ -49,27 +54,39 @@ export function openTrusted(host: string, port: number, trust: Trust): Promise<T
       port,
       ...(isIP(host) === 0 && { servername: host }),
       secureContext: context,
+      ...(session !== undefined && { session }),
       ALPNProtocols: ['http/1.1'],
       rejectUnauthorized: !isCheckedHere && !isByPinsAlone,
     });
     const fail = (error: Error): void => {
       socket.destroy();
+      if (trust.session === session) trust.session = undefined;
       reject(new UnreachableError(error.message));
+    };
+    /** Who resumes a session has proved itself when that began. */
+    const findStranger = (): Error | undefined => {
+      if (isCheckedHere && !isIssuedBy(ca, socket))
+        return new Error('the certificate is of no trusted authority');
+      const stranger = isCheckedHere ? checkServerIdentity(host, socket.getPeerCertificate()) : undefined;
+      if (stranger !== undefined) return stranger;
+      const isPinned = pins.length === 0 || pins.includes(pinOf(socket.getPeerCertificate()));
+      return isPinned ? undefined : new Error("The server's key is none of the pinned ones.");
     };
     const giveUp = (): void => fail(new Error(`no connection in ${openSecondsMax} s`));
     socket.setTimeout(openSecondsMax * 1_000, giveUp);
-    // Stays: an error between two owners of the socket must not end the process.
-    socket.on('error', fail);
+    socket.once('error', fail);
     socket.once('secureConnect', () => {
-      if (isCheckedHere && !isIssuedBy(ca, socket))
-        return fail(new Error('the certificate is of no trusted authority'));
-      const stranger = isCheckedHere ? checkServerIdentity(host, socket.getPeerCertificate()) : undefined;
-      if (stranger !== undefined) return fail(stranger);
-      if (pins.length > 0 && !pins.includes(pinOf(socket.getPeerCertificate()))) {
-        return fail(new Error("The server's key is none of the pinned ones."));
-      }
+      const error = socket.isSessionReused() ? undefined : findStranger();
+      if (error !== undefined) return fail(error);
       socket.setTimeout(0);
       socket.off('timeout', giveUp);
+      socket.off('error', fail);
+      // An error between two owners of the socket must not end the process.
+      socket.on('error', () => {});
+      // With TLS 1.3 they come when they like: behind the handshake, and more than one.
+      socket.on('session', (given) => {
+        trust.session = given;
+      });
       resolve(socket);
     });
   });
