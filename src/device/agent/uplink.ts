@@ -6,7 +6,7 @@ import { ServerLink } from '../client/link.ts';
 import { MailWatch } from '../client/mail-watch.ts';
 import { backoffSeconds, defaultPace } from '../client/pace.ts';
 import { DeviceQueue } from '../client/queue/queue.ts';
-import { QueueSender, sendHeaders } from '../client/queue-sender.ts';
+import { QueueSender, sendHeaders } from '../client/sync-loop.ts';
 import { UnreachableError } from '../client/trust.ts';
 import { AgentError } from './agent-error.ts';
 import type { AgentSettings } from './settings.ts';

@@ -6,7 +6,7 @@ import { MailWatch } from './mail-watch.ts';
 import { type MailHandler, MailWorker } from './mail-worker.ts';
 import { defaultPace, type Pace } from './pace.ts';
 import { DeviceQueue } from './queue/queue.ts';
-import { QueueSender } from './queue-sender.ts';
+import { QueueSender } from './sync-loop.ts';
 import { createTrust } from './trust.ts';
 
 const queueBytesMaxDefault = 16 * 1024 * 1024;
