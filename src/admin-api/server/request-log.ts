@@ -34,10 +34,10 @@ export function traceRequests(app: AdminApp, spans: SpanBuffer): void {
   });
 }
 
-/** Time for which refused requests without a valid token share a line, after the first of them. */
+/** Time for which refused requests of unknown clients share a line, after the first of them. */
 const strangersLineMs = 5_000;
 
-/** Counts refused requests without a valid token that have no line of their own: anybody can send any number. */
+/** Counts refused requests without a valid token, or to no route, that have no line of their own: anybody can send any number. */
 class Strangers {
   readonly #log: Log;
   #requests = 0;
@@ -64,7 +64,7 @@ class Strangers {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#requests === 0) return;
-    const msg = 'more admin requests without a valid token refused';
+    const msg = 'more refused admin requests of unknown clients';
     this.#log.info({ requests: this.#requests, last_address: this.#address }, msg);
     this.#requests = 0;
   }
