@@ -1,4 +1,4 @@
-import { KeyedMutex } from '../../core/async.ts';
+import { EventLoopBudget, KeyedMutex } from '../../core/async.ts';
 import { ApiError, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
 import { uuidBytesLength } from '../../core/uuid.ts';
@@ -116,6 +116,7 @@ export class LocalActionWork implements ActionWork {
   readonly #tests: FairShare;
   readonly #failures: FailureTallies;
   readonly #states: StateEditor;
+  readonly #searches = new EventLoopBudget();
   readonly #changes = new KeyedMutex<string>();
   readonly #reconciler: Reconciler<Action>;
 
@@ -235,9 +236,10 @@ export class LocalActionWork implements ActionWork {
     return this.#inTurn(fleetId, name, async () => this.#states.delete(this.#idOf(fleetId, name), key));
   }
 
-  runs(fleetId: string, name: string, query: RunQuery): Page<Run> {
+  async runs(fleetId: string, name: string, query: RunQuery): Promise<Page<Run>> {
     const id = this.#idOf(fleetId, name);
-    return this.#dispatcher.runJournal.runs.page(id, query, (run) => isRunWanted(run, query));
+    const { runs } = this.#dispatcher.runJournal;
+    return runs.page(id, query, (run) => isRunWanted(run, query), this.#turnOf(fleetId));
   }
 
   run(fleetId: string, name: string, number: number): Run {
@@ -246,9 +248,18 @@ export class LocalActionWork implements ActionWork {
     return run;
   }
 
-  logs(fleetId: string, name: string, query: LogQuery): Page<ActionLogLine> {
+  async logs(fleetId: string, name: string, query: LogQuery): Promise<Page<ActionLogLine>> {
     const id = this.#idOf(fleetId, name);
-    return this.#dispatcher.runJournal.lines.page(id, query, (line) => isLineWanted(line, query));
+    const { lines } = this.#dispatcher.runJournal;
+    return lines.page(id, query, (line) => isLineWanted(line, query), this.#turnOf(fleetId));
+  }
+
+  /** Turns of what a fleet searches; in each the journal is read as it is then. */
+  #turnOf(fleetId: string): () => Promise<void> {
+    return async () => {
+      await this.#searches.take(fleetId);
+      this.#options.journal.refresh();
+    };
   }
 
   /** @throws ApiError unavailable. */

@@ -7,6 +7,8 @@ import { lastNumber, numberKey, readNumber } from '../tables.ts';
 
 /** Entries scanned per request, whether wanted or not; the next page continues behind them. */
 const scannedMax = 10_000;
+/** Entries scanned in one turn of the event loop: some milliseconds, where a text is sought in long lines. */
+const scannedPerTurn = 500;
 /** After a limit was lowered: entries between two trims, and entries removed by each. */
 const trimEvery = 64;
 const trimmedMax = 1_000;
@@ -59,10 +61,29 @@ export class History<Entry extends { number: number }> {
     return value && decodeEntry<Entry>(number, value);
   }
 
-  /** A page of entries, newest first. */
-  page(
+  /** A page of entries, newest first. `turn` settles when the next of them may be scanned. */
+  async page(
     action: Buffer,
     { after, limit }: { after?: number; limit: number },
+    isWanted: (entry: Entry) => boolean,
+    turn: () => Promise<void>,
+  ): Promise<Page<Entry>> {
+    const page: Page<Entry> = { items: [], next: after === undefined ? null : String(after) };
+    for (let scanned = 0; scanned < scannedMax; scanned += scannedPerTurn) {
+      await turn();
+      const before = page.next === null ? undefined : Number(page.next);
+      const { items, next } = this.#scan(action, before, limit - page.items.length, isWanted);
+      page.items.push(...items);
+      page.next = next;
+      if (next === null || page.items.length === limit) break;
+    }
+    return page;
+  }
+
+  #scan(
+    action: Buffer,
+    after: number | undefined,
+    limit: number,
     isWanted: (entry: Entry) => boolean,
   ): Page<Entry> {
     const range = { ...rangeUnder(action), ...(after !== undefined && { end: numberKey(action, after) }) };
@@ -72,7 +93,7 @@ export class History<Entry extends { number: number }> {
       const entry = decodeEntry<Entry>(readNumber(key), value);
       scanned += 1;
       if (isWanted(entry)) items.push(entry);
-      if (items.length === limit || scanned === scannedMax) return { items, next: String(entry.number) };
+      if (items.length === limit || scanned === scannedPerTurn) return { items, next: String(entry.number) };
     }
     return { items, next: null };
   }

@@ -40,6 +40,33 @@ describe('what is kept of an action', () => {
   });
 });
 
+describe('a page', () => {
+  it('of a search is found in turns of few entries, and ends after many', async () => {
+    const history = new History<Entry>(journal.tables.runs);
+    await add(history, 10_600, 20_000);
+    let entries = 0;
+    const perTurn: number[] = [];
+    const turn = async () => {
+      journal.refresh();
+      perTurn.push(entries);
+      entries = 0;
+    };
+    const find = (numbers: readonly number[], after?: number) => {
+      const isWanted = ({ number }: Entry): boolean => {
+        entries += 1;
+        return numbers.includes(number);
+      };
+      return history.page(action, { limit: 2, ...(after !== undefined && { after }) }, isWanted, turn);
+    };
+    const first = await find([10_600, 9_000, 3]);
+    expect(first.items.map(({ number }) => number)).toEqual([10_600, 9_000]);
+    const none = await find([3], Number(first.next) + 1_601);
+    expect(none).toEqual({ items: [], next: '601' });
+    expect(await find([3], 601)).toMatchObject({ items: [{ number: 3 }], next: null });
+    expect(Math.max(...perTurn)).toBe(500);
+  });
+});
+
 async function add(history: History<Entry>, entries: number, kept: number): Promise<void> {
   await journal.commit(() => {
     if (history.last(other) === 0) history.add(other, { text: 'of another' }, kept);
