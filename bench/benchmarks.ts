@@ -28,11 +28,13 @@ import { peers } from './workloads/peers.ts';
 import { resumption } from './workloads/resumption.ts';
 import { runawayActions } from './workloads/runaway-actions.ts';
 import { shards } from './workloads/shards.ts';
+import { sync } from './workloads/sync.ts';
 import { wake } from './workloads/wake.ts';
 
 /** Everything that can be measured, in the order of the report. */
 export const benchmarks: readonly Benchmark[] = [
   ...[heartbeat, datapoint, datapointWithKey, message, headNext, getNext].map(requestBenchmark),
+  sync,
   ack,
   cycle,
   peers,

@@ -191,7 +191,7 @@ describe('D29: the answer', () => {
     const agent = oneConnection(server);
     for (const _ of [1, 2]) await own.request('POST', '/v1/sync', {}, {}, agent);
     await own.request('POST', '/v1/sync', { settle: [{ id: mailId, verb: 'ack' }] }, {}, agent);
-    const receipt = await server.admin('GET', `${own.adminPath}/mail/${mailId}/receipt`);
+    const receipt = await server.admin('GET', `${own.adminPath}/mail/${mailId}`);
     expect(receipt.body).toMatchObject({ state: 'acked', fetch_count: 2 });
     await agent.destroy();
   });
