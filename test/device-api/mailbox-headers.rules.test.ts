@@ -42,6 +42,8 @@ const routes: [method: string, path: string, body?: object, headers?: Record<str
   ['HEAD', '/v1/mailbox/next'],
   ['GET', '/v1/mailbox/next'],
   ['GET', '/v1/mailbox/next?shape=envelope'],
+  ['POST', '/v1/sync', {}],
+  ['POST', '/v1/sync', { records: [{ kind: 'message', schema: 'note' }], mail: { max: 0 } }],
 ];
 
 describe('D28: every 2xx answer says what waits', () => {

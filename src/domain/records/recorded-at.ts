@@ -8,10 +8,16 @@ function refused(msg: string): ApiError {
   return new ApiError('invalid_recorded_at', { msg });
 }
 
+/** The last day that was found to exist: most times of one queue are of the same. */
+let knownDay = '';
+
 /** True if a day is in the calendar: `Date.parse` takes February 31 for March 3. */
 function exists(day: string): boolean {
+  if (day === knownDay) return true;
   const timeMs = Date.parse(day);
-  return !Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(day);
+  if (Number.isNaN(timeMs) || !new Date(timeMs).toISOString().startsWith(day)) return false;
+  knownDay = day;
+  return true;
 }
 
 /**

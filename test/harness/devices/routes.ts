@@ -23,6 +23,7 @@ export const routes: readonly Route[] = [
   { method: 'PUT', path: `/v1/mailbox/ack/${uuidv7()}` },
   { method: 'PUT', path: `/v1/mailbox/reject/${uuidv7()}` },
   { method: 'PUT', path: `/v1/mailbox/requeue/${uuidv7()}` },
+  { method: 'POST', path: '/v1/sync', body: '{"records":[{"kind":"message","schema":"note"}]}' },
   { method: 'GET', path: '/v1/events' },
 ];
 

@@ -86,13 +86,25 @@ export class GroupCommit {
       while (this.#queue.length > 0) {
         if (this.#isBusy()) await this.#delayCommit();
         this.#guard('collecting writes', () => this.#options.collect());
-        const batch = this.#queue.splice(0, batchWritesMax);
+        const batch = this.#take();
         this.#settle(await this.#store(batch));
         Atomics.sub(this.#options.depth, 0, batch.length);
       }
     } finally {
       this.#running = undefined;
     }
+  }
+
+  /** Takes writes for one transaction: a settlement of a sync costs as much as one by itself. */
+  #take(): Pending[] {
+    let count = 0;
+    let weight = 0;
+    for (const { write } of this.#queue) {
+      weight += write.type === 'sync' ? 1 + write.params.settlements.length : 1;
+      if (weight > batchWritesMax && count > 0) break;
+      count += 1;
+    }
+    return this.#queue.splice(0, count);
   }
 
   #isBusy(): boolean {

@@ -40,6 +40,8 @@ interface Pending {
 
 /** Maximum writes per transaction: more add latency and save nothing. */
 const batchWritesMax = 256;
+/** Maximum payload bytes per transaction, but for a single write: a sync may bring hundreds of records. */
+const batchBytesMax = 1_048_576;
 
 /**
  * Batches the writes of one thread to one database, one transaction per batch: writes that come while all transactions
@@ -132,8 +134,14 @@ export class Writer {
   /** Takes writes up to an exclusive one; or that one. */
   #take(): Pending[] {
     const isExclusive = ({ type }: Pending): boolean => this.#options.exclusiveOperations[type] !== undefined;
-    const end = this.#queue.findIndex(isExclusive);
-    const count = end < 0 ? batchWritesMax : Math.min(batchWritesMax, Math.max(1, end));
+    let count = 0;
+    let bytes = 0;
+    for (const pending of this.#queue) {
+      if (isExclusive(pending)) return this.#splice(Math.max(1, count));
+      bytes += pending.bytes;
+      if (count > 0 && (count === batchWritesMax || bytes > batchBytesMax)) break;
+      count += 1;
+    }
     return this.#splice(count);
   }
 
