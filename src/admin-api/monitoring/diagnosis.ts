@@ -9,7 +9,7 @@ import type { RefusalLog } from '../../domain/devices/refusals.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { deviceOfRequest } from '../request/admin-app.ts';
-import { describeDevices } from '../request/device-state.ts';
+import { activeMsOf, describeDevices } from '../request/device-state.ts';
 import type { Handlers } from '../request/routes.ts';
 
 interface Parts {
@@ -43,6 +43,7 @@ async function inputOf(parts: Parts, path: { fleet_id: string; device_id: string
     enabled,
     createdAtMs,
     state: document?.state ?? 'offline',
+    activeMs: activeMsOf(fleet, config),
     lastSeenMs,
     lastAddress: lastAddress === undefined ? undefined : addressText(lastAddress),
     mailboxSize,

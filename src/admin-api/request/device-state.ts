@@ -14,13 +14,14 @@ export interface StateConfig {
   readonly settings: Settings<{ activeSeconds: number; stuckSeconds: number }>;
 }
 
-function activeSecondsOf(fleet: Fleet, config: StateConfig): number {
-  return fleet.activeSeconds ?? config.settings.current.activeSeconds;
+/** Returns how long a device counts as active after it was seen. */
+export function activeMsOf(fleet: Fleet, config: StateConfig): number {
+  return (fleet.activeSeconds ?? config.settings.current.activeSeconds) * 1_000;
 }
 
 /** Returns the earliest last-seen time with which a device counts as active. */
 export function activeSinceMs(fleet: Fleet, config: StateConfig): number {
-  return Date.now() - activeSecondsOf(fleet, config) * 1_000;
+  return Date.now() - activeMsOf(fleet, config);
 }
 
 /** Returns the time before which a mail must have come to the head of its mailbox for that to count as stuck. */

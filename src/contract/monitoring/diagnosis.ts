@@ -15,6 +15,7 @@ const kind = wordOf([
   'never_answers',
   'never_fetches',
   'offline',
+  'silent',
   'delayed',
   'ok',
 ]);

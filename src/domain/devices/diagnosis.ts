@@ -26,6 +26,7 @@ export const diagnosisKinds = [
   'never_answers',
   'never_fetches',
   'offline',
+  'silent',
   'delayed',
   'ok',
 ] as const;
@@ -43,6 +44,8 @@ export interface DiagnosisInput {
   enabled: boolean;
   createdAtMs: number;
   state: 'connected' | 'active' | 'offline';
+  /** How long after its last call it is offline. */
+  activeMs: number;
   lastSeenMs: number | undefined;
   /** As text. */
   lastAddress: string | undefined;
@@ -79,6 +82,7 @@ export function diagnose(input: DiagnosisInput): Finding[] {
 const ofAbsence: readonly DiagnosisKind[] = [
   'never_seen',
   'offline',
+  'silent',
   'requeues_all',
   'never_answers',
   'never_fetches',
@@ -90,9 +94,9 @@ const follows: Partial<Record<DiagnosisKind, readonly DiagnosisKind[]>> = {
   disabled: ['locked_out', 'wrong_secret', ...ofRefusal, ...ofAbsence],
   locked_out: ['wrong_secret', ...ofRefusal, ...ofAbsence],
   wrong_secret: [...ofRefusal, ...ofAbsence],
-  schema_mismatch: ['never_seen', 'offline'],
-  rate_limited: ['never_seen', 'offline'],
-  refused: ['never_seen', 'offline'],
+  schema_mismatch: ['never_seen', 'offline', 'silent'],
+  rate_limited: ['never_seen', 'offline', 'silent'],
+  refused: ['never_seen', 'offline', 'silent'],
 };
 
 type Rule = (input: DiagnosisInput) => string | undefined;
@@ -111,6 +115,7 @@ const rules: readonly [DiagnosisKind, Rule][] = [
   ['never_seen', neverSeen],
   ['mailbox_full', mailboxFull],
   ['offline', offlineWithMail],
+  ['silent', silent],
   ['requeues_all', requeuesAll],
   ['never_answers', neverAnswers],
   ['never_fetches', neverFetches],
@@ -249,6 +254,19 @@ function offlineWithMail(input: DiagnosisInput): string | undefined {
     ? `, the first expires in ${durationText(firstExpiryMs - nowMs)}`
     : '';
   return `Last called ${ago(lastSeenMs, nowMs)}${from}; ${counted(mailboxSize, 'mail waits', 'mails wait')}${expiry}.`;
+}
+
+function silent({
+  state,
+  lastSeenMs,
+  lastAddress,
+  activeMs,
+  mailboxSize,
+  nowMs,
+}: DiagnosisInput): string | undefined {
+  if (state !== 'offline' || lastSeenMs === undefined || mailboxSize > 0) return undefined;
+  const from = lastAddress === undefined ? '' : ` from ${lastAddress}`;
+  return `Fell silent ${ago(lastSeenMs + activeMs, nowMs)}: it last called ${ago(lastSeenMs, nowMs)}${from}; no mail waits.`;
 }
 
 function onlyDelayed(input: DiagnosisInput): string | undefined {

@@ -12,6 +12,7 @@ const well: DiagnosisInput = {
   enabled: true,
   createdAtMs: nowMs - 30 * day,
   state: 'active',
+  activeMs: 5 * minute,
   lastSeenMs: nowMs - 2 * minute,
   lastAddress: '192.0.2.7',
   mailboxSize: 0,
@@ -162,6 +163,11 @@ const rows: [string, Partial<DiagnosisInput>, string][] = [
     'requeues_all: Requeues everything: each of 2 mails went round 12 times or more.',
   ],
   [
+    'silent',
+    { state: 'offline', lastSeenMs: nowMs - 21 * minute },
+    'silent: Fell silent 16 min ago: it last called 21 min ago from 192.0.2.7; no mail waits.',
+  ],
+  [
     'all delayed',
     { delayedMails: 2, nextDeliveryMs: nowMs + 90 * minute },
     'delayed: Nothing is due: the next of 2 delayed mails in 1 h.',
@@ -217,6 +223,9 @@ it('what follows from a reason is no other reason', () => {
   expect(kinds({ ...never, refusals: [wrong] })).toEqual(['wrong_secret']);
   expect(kinds({ ...never, refusals: [wrong], lockouts: locked })).toEqual(['locked_out']);
   expect(kinds({ ...never, refusals: [wrong], lockouts: locked, enabled: false })).toEqual(['disabled']);
+  const silent = { state: 'offline', lastSeenMs: nowMs - hour } as const;
+  expect(kinds({ ...silent, refusals: [wrong] })).toEqual(['wrong_secret']);
+  expect(kinds({ ...silent, enabled: false })).toEqual(['disabled']);
   expect(kinds({ ...never, enabled: false, mailboxMailsMax: 1 })).toEqual(['disabled', 'mailbox_full']);
 });
 

@@ -6,7 +6,7 @@ import { useDocument } from '../../server/resource.ts';
 
 /** Findings about devices that are well, or not in need. */
 const quietKinds = ['ok', 'delayed'];
-const warningKinds = ['disabled', 'never_seen', 'offline', 'requeues_all', 'never_fetches'];
+const warningKinds = ['disabled', 'never_seen', 'offline', 'silent', 'requeues_all', 'never_fetches'];
 
 /** In one sentence, why the device is stuck; what else was found below it. */
 export function Diagnosis(props: { fleetId: string; deviceId: string; everySeconds: number }) {
