@@ -202,7 +202,7 @@ export class WorkerPool {
     return ((await Promise.all(answers)) as [string, PulseCounts][][]).flat();
   }
 
-  /** Approximate top devices by requests, of one fleet or of all; one device may use several workers. */
+  /** Top devices by requests of the last minute or less, of one fleet or of all; one device may use several workers. */
   async talkers(fleetId?: string): Promise<Talker[]> {
     const answers = this.#members.map(({ channel }) =>
       channel.ask({ type: 'talkers', limit: talkersPerWorker, fleetId }),
@@ -212,7 +212,7 @@ export class WorkerPool {
       sums.set(talker.device, (sums.get(talker.device) ?? 0) + talker.requestsPerSecond);
     }
     return [...sums]
-      .map(([device, requestsPerSecond]) => ({ device, requestsPerSecond }))
+      .map(([device, sum]) => ({ device, requestsPerSecond: Number(sum.toPrecision(2)) }))
       .sort((a, b) => b.requestsPerSecond - a.requestsPerSecond)
       .slice(0, talkersMax);
   }

@@ -1,10 +1,16 @@
 import { type DeviceKey, fleetIdOf } from '../../core/identity.ts';
 
-/** One request in this many is sampled. A device must send far more than that to matter. */
-const sampleOf = 16;
 /** A power of two. */
 const samplesMax = 4_096;
-const windowMs = 10_000;
+/** Rates are means of so long: a device that calls twice a minute is one, too. */
+const windowMs = 60_000;
+/** The share of requests that is sampled is looked at so often in a window, and after as many samples as fit a part. */
+const looksPerWindow = 4;
+const samplesPerLook = samplesMax / looksPerWindow;
+/** Beyond one request in this many, a window is shorter. A power of two, 256 at most. */
+const sampleOfMax = 256;
+/** Samples of a device, where not each request is one, with which its rate is no coincidence. */
+const samplesMin = 8;
 
 export interface Talker {
   device: DeviceKey;
@@ -12,28 +18,47 @@ export interface Talker {
 }
 
 /**
- * Samples which devices sent the last requests, in a ring that costs some nanoseconds a request and never grows.
- * Counted only on demand.
+ * Samples which devices sent the last requests, in a ring that costs some nanoseconds a request and never grows: each
+ * request while there are few, so that it is counted exactly, else one in so many that the ring holds a window.
+ * Summed only on demand.
  */
 export class TopTalkers {
+  readonly #now: () => number;
   readonly #devices: (DeviceKey | undefined)[] = Array(samplesMax).fill(undefined);
   readonly #timesMs = new Float64Array(samplesMax);
+  /** Requests that each sample stands for. */
+  readonly #weights = new Uint16Array(samplesMax);
+  readonly #beganMs: number;
   #next = 0;
   #random = 1;
+  #sampleOf = 1;
+  #lookedMs: number;
+  #sinceLook = 0;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+    this.#beganMs = now();
+    this.#lookedMs = this.#beganMs;
+  }
 
   /** Called on every authenticated request. Samples at random, because clients may alternate regularly. */
   sample(device: DeviceKey): void {
     this.#random = (Math.imul(this.#random, 1_664_525) + 1_013_904_223) | 0;
-    if (this.#random >>> 28 !== 0) return;
+    if (((this.#random >>> 24) & (this.#sampleOf - 1)) !== 0) return;
+    const nowMs = this.#now();
     this.#devices[this.#next] = device;
-    this.#timesMs[this.#next] = performance.now();
+    this.#timesMs[this.#next] = nowMs;
+    this.#weights[this.#next] = this.#sampleOf;
     this.#next = (this.#next + 1) & (samplesMax - 1);
+    this.#sinceLook += 1;
+    const isDue = nowMs - this.#lookedMs >= windowMs / looksPerWindow;
+    if (isDue || this.#sinceLook >= samplesPerLook) this.#adapt(isDue, nowMs);
   }
 
-  /** Returns the busiest devices of the window, or of as many samples as the ring holds; busiest first. */
+  /** Returns the busiest devices of the window, or of as long as the ring reaches back; busiest first. */
   top(limit: number, fleetId?: string): Talker[] {
-    const nowMs = performance.now();
-    const counts = new Map<DeviceKey, number>();
+    const nowMs = this.#now();
+    const counts = new Map<DeviceKey, { requests: number; samples: number }>();
     let samples = 0;
     let oldestMs = nowMs;
     for (const [index, device] of this.#devices.entries()) {
@@ -41,16 +66,27 @@ export class TopTalkers {
       if (device === undefined || timeMs < nowMs - windowMs) continue;
       samples += 1;
       oldestMs = Math.min(oldestMs, timeMs);
-      if (fleetId === undefined || fleetIdOf(device) === fleetId)
-        counts.set(device, (counts.get(device) ?? 0) + 1);
+      if (fleetId !== undefined && fleetIdOf(device) !== fleetId) continue;
+      const { requests, samples: own } = counts.get(device) ?? { requests: 0, samples: 0 };
+      counts.set(device, { requests: requests + (this.#weights[index] ?? 0), samples: own + 1 });
     }
-    const seconds = Math.max(1, samples === samplesMax ? nowMs - oldestMs : windowMs) / 1_000;
+    const spanMs = samples === samplesMax ? nowMs - oldestMs : Math.min(windowMs, nowMs - this.#beganMs);
+    const seconds = Math.max(1_000, spanMs) / 1_000;
     return [...counts]
-      .sort(([, a], [, b]) => b - a)
+      .filter(([, one]) => one.requests === one.samples || one.samples >= samplesMin)
+      .sort(([, a], [, b]) => b.requests - a.requests)
       .slice(0, limit)
-      .map(([device, count]) => ({
+      .map(([device, { requests }]) => ({
         device,
-        requestsPerSecond: Math.round((count * sampleOf * 10) / seconds) / 10,
+        requestsPerSecond: Number((requests / seconds).toPrecision(2)),
       }));
+  }
+
+  /** Samples fewer requests if the ring would not hold a window of them, more if it would hold several. */
+  #adapt(isDue: boolean, nowMs: number): void {
+    if (!isDue) this.#sampleOf = Math.min(sampleOfMax, this.#sampleOf * 2);
+    else if (this.#sinceLook < samplesPerLook / 4) this.#sampleOf = Math.max(1, this.#sampleOf / 2);
+    this.#lookedMs = nowMs;
+    this.#sinceLook = 0;
   }
 }

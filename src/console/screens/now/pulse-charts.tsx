@@ -58,7 +58,7 @@ function Busiest({ fleetId, busiest }: { fleetId: string; busiest: PulseDocument
   if (busiest.length === 0) return null;
   return (
     <div>
-      <h3>Busiest devices</h3>
+      <h3>Busiest devices in the last minute</h3>
       <ul class="list">
         {busiest.map(({ device_id, requests_per_second }) => (
           <li key={device_id}>

@@ -116,9 +116,9 @@ function Routes({ routes }: { routes: readonly RouteRate[] }) {
 
 function TopTalkers({ fleetId, talkers }: { fleetId: string; talkers: TopDocument['talkers'] }) {
   return (
-    <Section title="Who asks most">
+    <Section title="Who asks most" note={<span class="read">in the last minute</span>}>
       {talkers.length === 0 ? (
-        <p class="empty">No device has called lately.</p>
+        <p class="empty">No device has called in the last minute.</p>
       ) : (
         <ul class="list">
           {talkers.slice(0, 10).map(({ fleet_id, device_id, requests_per_second }) => (
@@ -126,7 +126,7 @@ function TopTalkers({ fleetId, talkers }: { fleetId: string; talkers: TopDocumen
               <a class="row" href={href([fleet_id, 'devices', device_id])}>
                 <code>{device_id}</code>
                 {fleet_id !== fleetId && <span class="soft small mono">{fleet_id}</span>}
-                <span class="end small">about {rateText(requests_per_second)}/s</span>
+                <span class="end small">{rateText(requests_per_second)}/s</span>
               </a>
             </li>
           ))}

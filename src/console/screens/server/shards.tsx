@@ -7,7 +7,9 @@ const queueOfBusyShard = 100;
 
 /** A rate as it is read: with a digit after the point while it is small. */
 export function rateText(perSecond: number): string {
-  return perSecond.toLocaleString('en', { maximumFractionDigits: perSecond < 10 ? 1 : 0 });
+  return perSecond.toLocaleString('en', {
+    maximumFractionDigits: perSecond < 1 ? 2 : perSecond < 10 ? 1 : 0,
+  });
 }
 
 const columns = [
