@@ -10,8 +10,9 @@ import { datapoint, expectAlive, metric, ownMebibytes, until } from '../../harne
 const queueMax = 8;
 const growthMebibytesMax = 96;
 const loadMs = 2_000;
-/** Latency of an accepted request on a slow machine that also makes the load. */
+/** Latency of an accepted request on a slow machine that also makes the load; more on one that does other things, too. */
 const latencyMsMax = 5_000;
+const timesCalmMax = 16;
 
 let server: TestServer;
 let devices: TestDevice[];
@@ -77,11 +78,11 @@ async function burst(): Promise<number> {
 }
 
 it('with more load than it takes the server refuses early, answers the rest in time, and is at once as before', async () => {
-  await load(20);
+  const calm = await load(20);
   const before = ownMebibytes(server);
   const { stored, slowestMs } = await load(160);
   expect(stored).toBeGreaterThan(0);
-  expect(slowestMs).toBeLessThan(latencyMsMax);
+  expect(slowestMs).toBeLessThan(Math.max(latencyMsMax, timesCalmMax * calm.slowestMs));
   expect(ownMebibytes(server) - before).toBeLessThan(growthMebibytesMax);
   // A client that makes its load on a busy machine may not get there.
   await until(async () => (await burst()) > 0);
