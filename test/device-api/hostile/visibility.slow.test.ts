@@ -7,7 +7,7 @@ import { TestServer } from '../../harness/server/server.ts';
 /** Read-your-writes over connections and workers: what was answered on one is seen on every other at once. */
 const devices = 10;
 /** Settlements of each device; set their sum with VISIBILITY_SETTLEMENTS=10000. */
-const settlementsPerDevice = Number(process.env.VISIBILITY_SETTLEMENTS ?? 2_000) / devices;
+const settlementsPerDevice = Number(process.env.VISIBILITY_SETTLEMENTS ?? 1_000) / devices;
 
 let server: TestServer;
 let fleet: TestFleet;
