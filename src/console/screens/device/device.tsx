@@ -12,7 +12,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { pathOfDevice } from '../../server/device-path.ts';
-import { useDocument } from '../../server/resource.ts';
+import { readSoon, useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { NearestDevices } from '../devices/nearest-devices.tsx';
 import { sendTo } from '../send/send-to.ts';
@@ -32,7 +32,6 @@ const DeleteDevice = lazyScreen(async () => (await setUp()).DeleteDevice);
 
 /** Seconds between two looks at what changes by itself; what becomes of its mail comes with the stream. */
 const everySeconds = 30;
-const diagnosedSeconds = 20;
 
 export interface DeviceProps {
   fleetId: string;
@@ -71,7 +70,7 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
       <Loaded resource={device} otherwise={() => <NearestDevices fleetId={fleetId} deviceId={deviceId} />}>
         {(document) => (
           <>
-            <Diagnosis fleetId={fleetId} deviceId={deviceId} everySeconds={diagnosedSeconds} />
+            <Diagnosis fleetId={fleetId} deviceId={deviceId} everySeconds={everySeconds} />
             <div class="columns">
               <div>
                 <Mailbox fleetId={fleetId} device={document} everySeconds={everySeconds} />
@@ -120,6 +119,8 @@ function DeviceTools({ fleetId, device, refresh, onEdit }: DeviceToolsProps) {
   const set = async (isEnabled: boolean): Promise<void> => {
     await call('PATCH', path, { body: { enabled: isEnabled } });
     refresh();
+    // What is wrong with it is another thing now.
+    readSoon();
   };
   const toggle = (): void =>
     void submit(async () => {

@@ -13,9 +13,13 @@ const schemas = {
   flow: { type: 'object', required: ['litres'], properties: { litres: { type: 'number' } } },
 };
 
+/** Seconds between two looks whether a command has stored it meanwhile. */
+const everySeconds = 60;
+
 /** Offers to store the schema of a datapoint that is going to be sent, where the fleet has none of that name. */
 export function NeededSchema({ fleetId, name }: { fleetId: string; name: keyof typeof schemas }) {
-  const listed = useDocument(pathTo('/fleets/{fleet_id}/schemas', { fleet_id: fleetId }), 15, undefined, has);
+  const path = pathTo('/fleets/{fleet_id}/schemas', { fleet_id: fleetId });
+  const listed = useDocument(path, everySeconds, undefined, has);
   const { error, isBusy, submit } = useSubmit();
   function has({ items }: { items: readonly { kind: string; name: string }[] }): boolean {
     return items.some((one) => one.kind === 'datapoint' && one.name === name);
@@ -23,9 +27,9 @@ export function NeededSchema({ fleetId, name }: { fleetId: string; name: keyof t
   if (listed.value === undefined || has(listed.value)) return null;
   const schema = JSON.stringify(schemas[name]);
   const values = { fleet_id: fleetId, kind: 'datapoint', name };
-  const path = pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', values);
+  const own = pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', values);
   const store = (): void =>
-    void submit(() => call('PUT', path, { body: schema })).then((isStored) => isStored && listed.refresh());
+    void submit(() => call('PUT', own, { body: schema })).then((isStored) => isStored && listed.refresh());
   const command = `echo ${shellWord(schema)} | fleetpost schema put datapoint ${name} - --fleet ${fleetId}`;
   return (
     <div class="stack">
