@@ -20,7 +20,6 @@ export const longest = [
   'threads/watchdog.slow',
   'server/certificates/acme.system',
   'server/certificates/certificate.slow',
-  'console/now.system',
 ];
 
 /**

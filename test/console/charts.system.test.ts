@@ -92,13 +92,13 @@ it('the pointer tells value, smallest, largest and time, in all charts of the pa
   const { page } = console;
   await chart(page, 'climate humidity').locator('.u-over').waitFor();
   // Near 50 minutes ago, where there is a point at most a minute away.
-  expect(await pointAt(page, 'climate celsius', 10 / 60)).toMatch(
-    /celsius[\d.]+ [\d.]+ to [\d.]+, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/,
-  );
+  await expect
+    .poll(() => pointAt(page, 'climate celsius', 10 / 60))
+    .toMatch(/celsius[\d.]+ [\d.]+ to [\d.]+, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
   await expect
     .poll(() => chart(page, 'climate humidity').locator('figcaption').textContent())
     .toMatch(/humidity45 40 to 50, \d{4}/);
-  expect(await pointAt(page, 'climate celsius', 0.5)).toMatch(/celsius– \d{4}/);
+  await expect.poll(() => pointAt(page, 'climate celsius', 0.5)).toMatch(/celsius– \d{4}/);
   await page.mouse.move(0, 0);
   await expect
     .poll(() => chart(page, 'climate humidity').locator('figcaption').textContent())
@@ -203,8 +203,8 @@ it('the timeline has the newest first at once, then what comes; nothing is asked
   const rows = timeline.locator('li');
   await timeline.getByText('live', { exact: true }).waitFor();
   const first = (): Promise<string> => rows.first().innerText();
-  expect(await first()).toContain('{"n": 119}');
-  expect(await rows.count()).toBe(50);
+  await expect.poll(first).toContain('{"n": 119}');
+  await expect.poll(() => rows.count()).toBe(50);
   await send(device, 'climate', { n: 'new' });
   await expect.poll(first).toContain('{"n": "new"}');
   await expect.poll(() => rows.nth(1).innerText()).toContain('{"n": 119}');

@@ -247,6 +247,7 @@ it('a consumer is paused in the list and resumed on its screen; a fetch gets not
   await button(page, 'Resume').click();
   await page.getByRole('button', { name: 'Pause', exact: true }).waitFor();
   expect((await fetchBatch()).body).toMatchObject({ records: expect.arrayContaining([expect.anything()]) });
+  await page.keyboard.press('r');
   await page.getByText(/with somebody/).waitFor();
   expect(console.faults).toEqual([]);
 });
@@ -278,6 +279,7 @@ it('of two browsers each has a session of its own; one ends the other, which say
   const ends = page.locator('tbody tr:not(.is-selected)').getByRole('button', { name: 'End' });
   await ends.first().click();
   await button(page, 'End the session').click();
+  await away.keyboard.press('r');
   await away.getByText('Your session has ended (revoked').waitFor();
   await page.getByText('(this one)').waitFor();
   expect([...one.faults, ...other.faults]).toEqual([]);

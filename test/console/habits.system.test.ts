@@ -3,6 +3,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/devices/device.ts';
+import { untilNoticed } from '../harness/features/attention.ts';
 import { TestServer } from '../harness/server/server.ts';
 import { ConsolePage, launchBrowser, newContext } from './browser.ts';
 
@@ -37,7 +38,7 @@ it('a tab is named by its screen and its fleet, and by how much needs attention'
   const [device] = devices;
   if (device === undefined) throw new Error('devices were made');
   await device.sendMail('lock_check');
-  // Where it is listed it is read more often.
+  await untilNoticed(fleet, /lock_check/);
   await console.go(fleet.fleetId);
   await expect.poll(title).toBe('(1) Now · Garden · Fleetpost');
   const places = [
@@ -68,7 +69,7 @@ it('Back is at once where one was: the rows, the scroll, and the row of the keys
   const before = await page.evaluate<number>('scrollY');
   await page.keyboard.press('o');
   await page.waitForURL(new RegExp(`/devices/${id}$`));
-  expect(await page.evaluate('scrollY')).toBe(0);
+  await expect.poll(() => page.evaluate('scrollY')).toBe(0);
   // It is there before the server has answered again.
   let answer = (): void => {};
   const answered = new Promise<void>((resolve) => {
@@ -84,7 +85,7 @@ it('Back is at once where one was: the rows, the scroll, and the row of the keys
   await page.waitForURL(new RegExp(`/devices/${id}$`));
   await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Devices' }).click();
   await heading(page, 'Devices').waitFor();
-  expect(await page.evaluate('scrollY')).toBe(0);
+  await expect.poll(() => page.evaluate('scrollY')).toBe(0);
   expect(await cursor.count()).toBe(0);
   expect(console.faults).toEqual([]);
 });
@@ -255,7 +256,7 @@ it('the palette knows what was looked at last, and all that has a name; the firs
   await heading(page, 'Fleet').waitFor();
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
-  expect(await page.evaluate('document.activeElement.id')).toBe('content');
+  await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('content');
   // Nothing of the fleet stays in the browser of who has left.
   await page.getByRole('button', { name: 'Log out' }).click();
   await page.getByText('You have logged out.').waitFor();

@@ -118,7 +118,7 @@ it('dead letters come newest first and by kind, and a kind is dropped with its n
   const kinds = page.getByLabel('By mail and reason');
   await kinds.getByRole('link', { name: /^3\s*water rejected/ }).waitFor();
   const names = page.getByRole('row').getByRole('button', { name: /^(water|lock)$/ });
-  expect(await names.allInnerTexts()).toEqual(['water', 'lock', 'water', 'water']);
+  await expect.poll(() => names.allInnerTexts()).toEqual(['water', 'lock', 'water', 'water']);
   await checkScreen(console, 'kinds of dead letters');
   await kinds.getByRole('link', { name: /^3\s*water/ }).click();
   await button(page, 'Drop all 3').click();
@@ -142,8 +142,11 @@ it('on a telephone what can be done with a selection is at the bottom of the scr
     .getByLabel(/^Select [A-Z0-9]{10}$/)
     .first()
     .check();
-  const box = await page.getByRole('region', { name: 'Selected devices' }).boundingBox();
-  expect((box?.y ?? 0) + (box?.height ?? 0)).toBe(844);
+  const bottom = async (): Promise<number> => {
+    const box = await page.getByRole('region', { name: 'Selected devices' }).boundingBox();
+    return (box?.y ?? 0) + (box?.height ?? 0);
+  };
+  await expect.poll(bottom).toBe(844);
   const send = await button(page, 'Send mail').last().boundingBox();
   expect(send?.y).toBeLessThan(844);
 });

@@ -226,9 +226,11 @@ it('a fault goes as soon as its line changes, is doubtful when another does, and
   await seen(page, '2 type errors');
   await until(async () => (await marked.count()) === 2);
   // The check is held back: what is seen meanwhile is what is known without it.
-  await page.route('**/actions:check', (route) =>
-    setTimeout(() => void route.continue().catch(() => {}), 3_000),
-  );
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route('**/actions:check', (route) => held.then(() => route.continue()).catch(() => {}));
   await page.locator('.cm-line', { hasText: 'nothing' }).click();
   await page.keyboard.press('End');
   await page.keyboard.type(' ');
@@ -236,6 +238,7 @@ it('a fault goes as soon as its line changes, is doubtful when another does, and
   expect(await marked.count()).toBe(0);
   expect(await page.locator('.cm-lintRange-hint').allInnerTexts()).toEqual(['nowhere']);
   expect(await page.getByRole('button', { name: /^2:/ }).count()).toBe(0);
+  release();
   await seen(page, '2 type errors');
   await until(async () => (await marked.count()) === 2);
   expect(console.faults).toEqual([]);
