@@ -20,7 +20,7 @@ import { Postgres } from '../harness/postgres/postgres.ts';
 import { type CommandResult, fleetpost } from '../harness/server/command.ts';
 import { configWith } from '../harness/server/config.ts';
 import { TestServer, temporaryFolder } from '../harness/server/server.ts';
-import { allOf, recordsOf } from './shard-answers.ts';
+import { allOf, queueOf, recordsOf } from './shard-answers.ts';
 
 const log = pino({ level: 'silent' });
 const main = new URL('../../dist/main.js', import.meta.url).pathname;
@@ -127,6 +127,9 @@ async function fill(store: Store): Promise<Map<DeviceKey, Uint8Array[]>> {
     ]);
     const record = { device, kind: 'datapoint' as const, schema: 'reading', payload: Buffer.from('{}') };
     await shard.log.append({ ...record, idempotency: { key, digest } });
+    const queue = { name: 'q', seq: 7 + index };
+    const mail = { mailsMax: 0, bytesMax: 0 };
+    await shard.sync({ device, records: [undefined], queue, settlements: [], mail });
     mails.set(device, ids);
   }
   await store.of(deleted).devices.delete(deleted);
@@ -145,6 +148,7 @@ async function answersOf(store: Store, mails: ReadonlyMap<DeviceKey, Uint8Array[
       status: await shard.devices.get(device),
       credentials: await shard.devices.credentials(device),
       size: await shard.mail.size(device),
+      queue: await queueOf(shard, device),
       mails: await allOf((after) => shard.mail.list(device, after, 2)),
     });
   }

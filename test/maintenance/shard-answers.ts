@@ -18,6 +18,7 @@ export async function answersOf(shard: Shard, asked: Asked): Promise<unknown> {
       credentials,
       size: await shard.mail.size(device),
       head: idOfHead(await shard.mail.head(device)),
+      queue: await queueOf(shard, device),
       mails: await allOf((after) => shard.mail.list(device, after, 3)),
       receipts,
     });
@@ -42,6 +43,13 @@ export async function answersOf(shard: Shard, asked: Asked): Promise<unknown> {
   const ofLog: unknown[] = [await shard.log.end(), await shard.log.reorderedUntil()];
   for (const time of times) ofLog.push([time, await shard.log.timeAt(await firstAt(records, time))]);
   return plain({ ofDevices, ofFleets, records, ofLog });
+}
+
+/** Where the queue `q` of a device stands (D30). */
+export async function queueOf(shard: Shard, device: DeviceKey): Promise<unknown> {
+  const mail = { mailsMax: 0, bytesMax: 0 };
+  const asked = { device, records: [], queue: { name: 'q', seq: 1 }, settlements: [], mail };
+  return (await shard.sync(asked)).queue;
 }
 
 export interface Asked {

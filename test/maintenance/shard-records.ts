@@ -12,7 +12,7 @@ import {
 } from '../../src/storage/lmdb/layout/keys.ts';
 import { openTables, tableNames } from '../../src/storage/lmdb/layout/tables.ts';
 import { readLog } from '../../src/storage/lmdb/log/ingest-log.ts';
-import { encodeLogRecord } from '../../src/storage/lmdb/log/log-record.ts';
+import { encodeLogRecord, encodeLogRecords } from '../../src/storage/lmdb/log/log-record.ts';
 import { ShardState } from '../../src/storage/lmdb/shard/state.ts';
 import type { ServerReport } from '../harness/server/server.ts';
 import { eachShard } from '../harness/storage/log.ts';
@@ -89,8 +89,8 @@ const batches = 4;
 
 /**
  * Gives every device of a folder whose server has ended something in each table: mail, of which one was
- * requeued, one acknowledged, one rejected and one is delayed, each sent for something; a last-seen time; and in each
- * of several commits a record with its key.
+ * requeued, one acknowledged, one rejected and one is delayed, each sent for something; a last-seen time; a queue; and in
+ * each of several commits a record with its key.
  */
 export async function fillShards(report: ServerReport): Promise<void> {
   await eachShard(report, async (environment) => {
@@ -117,6 +117,9 @@ export async function fillShards(report: ServerReport): Promise<void> {
         state.apply({ type: 'settle', params: { device, mailId: second, verb: 'ack' } });
         state.apply({ type: 'settle', params: { device, mailId: third, verb: 'reject' } });
         enqueue(state, device, mailsPerDevice, { deliverAtMs: Date.now() + 86_400_000 });
+        const records = encodeLogRecords(device, [undefined]);
+        const queue = { name: 'q', seq: 7 };
+        state.apply({ type: 'sync', params: { device, records, queue, settlements: [] } });
         state.apply({
           type: 'noteActivity',
           params: [{ device, lastSeenMs: Date.now(), address: Buffer.of(127, 0, 0, 1), fetches: [] }],
