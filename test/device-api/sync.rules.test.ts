@@ -197,6 +197,41 @@ describe('D29: the answer', () => {
   });
 });
 
+describe('D29: what comes of the records', () => {
+  it('a message triggers an action as by its own route', async () => {
+    const own = await fleet.createDevice();
+    await fleet.putSchema('message', 'opened', { type: 'object' });
+    const source = `export default (record, fleet) => fleet.send(record.device, 'closed', record.payload);`;
+    const put = await fleet.putAction('answer', source);
+    expect(put.status).toBeLessThan(300);
+    const opened = [1, 2].map((n) => ({ kind: 'message', schema: 'opened', payload: { n } }));
+    await sync({ records: [...numbered(1, 3), ...opened] }, own);
+    const wanted = [1, 2].map((n) => ({ name: 'closed', payload: { n } }));
+    await expect.poll(() => own.mails(), { timeout: 30_000 }).toMatchObject(wanted);
+    const { json } = await sync({ mail: { max: 2 } }, own);
+    expect(json.mail).toMatchObject(wanted);
+  });
+
+  it('what was refused is told as of its own route, until it is accepted', async () => {
+    const own = await fleet.createDevice();
+    const level = (value: unknown): object => ({
+      kind: 'datapoint',
+      schema: 'level',
+      payload: { level: value },
+    });
+    await sync({ records: [level('high'), level('low'), reading({ n: 1 })] }, own);
+    const path = `${own.adminPath}/refusals`;
+    const told = async () => (await server.admin<{ items: object[] }>('GET', path)).body.items;
+    await expect
+      .poll(told)
+      .toMatchObject([
+        { route: 'POST /v1/datapoint/:schema_name', name: 'level', error: 'schema_mismatch', count: 2 },
+      ]);
+    await sync({ records: [level(1)] }, own);
+    await expect.poll(told).toMatchObject([{ accepted_at: expect.any(String) }]);
+  });
+});
+
 describe('D29: the whole request', () => {
   const id = uuidv7();
   const wrong: [body: object | string, error: string][] = [
