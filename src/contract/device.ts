@@ -39,7 +39,8 @@ export const deviceDocument = Type.Object({
     description: 'When the old secret expires, while it is still valid beside the new one.',
   }),
   state: wordOf(states, {
-    description: 'connected: an event stream is open; active: seen within active_seconds; else offline.',
+    description:
+      'connected: an event stream is open, or a request waits for mail; active: seen within active_seconds; else offline.',
   }),
   last_seen: nullable('string'),
   last_address: nullable('string', {

@@ -132,9 +132,8 @@ describe('D31: a reply is the body of a settlement', () => {
     });
     const { mailId } = await device.sendMail('valve');
     const refused = await answer(device, 'ack', mailId, '{"open":"yes"}');
-    expectError(refused, 400, 'schema_mismatch');
-    expect(refused.json.errors).toEqual([{ path: '/open', msg: expect.any(String) }]);
-    expectError(await answer(device, 'reject', mailId, '{}'), 400, 'schema_mismatch');
+    expectError(refused, 400, 'schema_mismatch', { errors: [{ path: '/open', msg: expect.any(String) }] });
+    expect((await answer(device, 'reject', mailId, '{}')).json.error).toBe('schema_mismatch');
     expect((await answer(device, 'ack', mailId, '{"open":true}')).status).toBe(200);
     // Who lost the answer may say it again; the first reply stands.
     expect((await answer(device, 'ack', mailId, '{"open":"no"}')).status).toBe(200);

@@ -116,8 +116,8 @@ describe('D31: GET /v1/mailbox/next?wait', () => {
   it('D31: a client that goes leaves nothing, and its device is connected no longer', async () => {
     const device = await fleet.createDevice();
     const connection = await wait(device);
-    const isConnected = async (): Promise<unknown> =>
-      (await server.admin('GET', device.adminPath)).body.connected;
+    const isConnected = async (): Promise<boolean> =>
+      (await server.admin('GET', device.adminPath)).body.state === 'connected';
     await expect.poll(isConnected, patience).toBe(true);
     connection.destroy();
     await expect.poll(() => openCount(), patience).toBe(0);
@@ -133,7 +133,7 @@ describe('D31: GET /v1/mailbox/next?wait', () => {
     const waiting = await wait(device);
     await server.admin('PATCH', device.adminPath, { enabled: false });
     expect((await waiting.answer()).status).toBe(204);
-    expectError(await device.next('?wait=1'), 401, 'unauthorized');
+    expect((await device.next('?wait=1')).status).toBe(401);
     waiting.destroy();
   });
 });
