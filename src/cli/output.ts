@@ -9,6 +9,11 @@ export function print(options: { json?: boolean }, document: unknown, text: stri
   process.stdout.write(`${options.json ? JSON.stringify(document) : printableLines(text)}\n`);
 }
 
+/** Prints the answer's own text with `--json`, since parsing would change large numbers (D11), or else `shown`. */
+export function printAnswer(options: { json?: boolean }, text: string, shown: () => string): void {
+  process.stdout.write(`${options.json ? text : printableLines(shown())}\n`);
+}
+
 /** Escapes control and bidirectional characters: names and payloads are untrusted on a terminal. */
 export const printable = plainText;
 

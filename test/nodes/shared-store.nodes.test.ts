@@ -59,6 +59,35 @@ it('a fleet, a schema and a device that one node makes or changes are there on t
   await expect.poll(async () => (await onFirst.heartbeat()).status, soon).toBe(401);
 });
 
+it('D31: a device that waits at one node gets what is sent at the other, which its reply reaches', async () => {
+  const { first, second } = nodes;
+  const fleet = await createFleet(first);
+  const device = await fleet.createDevice();
+  const onSecond = device.on(second);
+  await expect.poll(async () => (await onSecond.heartbeat()).status, soon).toBe(201);
+  const waiting = onSecond.next('?wait=300');
+  const isConnected = async () => (await first.admin('GET', device.adminPath)).body.state === 'connected';
+  await expect.poll(isConnected, soon).toBe(true);
+  const calling = device.sendMail('valve', '{"open":true}', '?wait=300');
+  const { status, text, headers } = await waiting;
+  expect([status, text]).toEqual([200, '{"open":true}']);
+  const mailId = headers.get('x-mail-id') ?? '';
+  const settled = await onSecond.request('PUT', `/v1/mailbox/ack/${mailId}`, { done: 'slowly' });
+  expect(settled.status).toBe(200);
+  const called = await calling;
+  expect([called.status, called.mailId]).toEqual([200, mailId]);
+  expect(called.body).toMatchObject({ state: 'acked', reply: { done: 'slowly' } });
+
+  // A newer request at the other node ends the older one.
+  await expect.poll(isConnected, soon).toBe(false);
+  const older = onSecond.next('?wait=300');
+  await expect.poll(isConnected, soon).toBe(true);
+  const newer = device.next('?wait=300');
+  expect((await older).status).toBe(204);
+  await at(second, fleet).server.admin('POST', `${device.adminPath}/mail/valve`, '{"open":false}');
+  expect((await newer).text).toBe('{"open":false}');
+});
+
 it('a token that one node makes opens the other, until it is revoked on either', async () => {
   const { first, second } = nodes;
   const made = await second.admin<{ token: string; token_id: string }>('POST', '/tokens', {

@@ -12,10 +12,9 @@ import {
   type Template,
 } from '../../contract/routes/path.ts';
 import { OperatorError } from '../../core/errors.ts';
-import type { RequestParts } from '../admin-client.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { clientCommand, fleetCommand, type ListOptions, withListOptions } from '../options.ts';
-import { fields, listText, print } from '../output.ts';
+import { fields, listText, print, printAnswer } from '../output.ts';
 
 /** Adds a command on what is at a path; `--fleet` is the fleet in it. */
 function commandAt(group: Command, template: Template, usage: string, does: string): Command {
@@ -80,12 +79,10 @@ export function requestCommand<T extends Template, M extends MethodOf<T>>(
     const options: ConnectionOptions = command.opts();
     const document = { ...(json as object | undefined), ...valuesOf<object>(body ?? {}, options) };
     const parts = json === undefined && body === undefined ? {} : { json: document };
-    const answer = await connect(options).request(
-      method,
-      pathOf(template, command),
-      parts as RequestParts<BodyAt<M, T>, QueryAt<M, T>>,
+    const text = await connect(options).requestText(method, pathOf(template, command), parts);
+    printAnswer(options, text || '{"ok":true}', () =>
+      typeof done === 'string' ? done : done((text === '' ? undefined : JSON.parse(text)) as AnswerAt<M, T>),
     );
-    print(options, answer ?? { ok: true }, typeof done === 'string' ? done : done(answer));
   });
 }
 

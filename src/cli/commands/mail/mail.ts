@@ -17,7 +17,7 @@ import {
   withIdempotencyKey,
   withListOptions,
 } from '../../options.ts';
-import { fields, listText, print, printableLines } from '../../output.ts';
+import { fields, listText, printAnswer } from '../../output.ts';
 import { requestCommand } from '../declared.ts';
 import { addMailBroadcast } from './mail-broadcast.ts';
 
@@ -55,9 +55,7 @@ async function sendMail(options: SendOptions): Promise<void> {
     ...(payload !== undefined && { bytes: Buffer.from(await readPayload(payload)) }),
     headers: idempotencyKeyHeaders(options),
   });
-  // Unchanged: a reply may have large numbers (D11).
-  if (options.json) process.stdout.write(`${text}\n`);
-  else process.stdout.write(`${printableLines(sentText(JSON.parse(text)))}\n`);
+  printAnswer(options, text, () => sentText(JSON.parse(text)));
 }
 
 /** The receipt of a mail that was settled while this waited for it, or that it was sent. */
@@ -66,21 +64,18 @@ function sentText(answer: SentMailDocument | ReceiptDocument): string {
   return `Mail ${answer.mail_id} is ${answer.state}; mails waiting: ${answer.mailbox_size}.`;
 }
 
-/** Lists one page only, to print the server's text unchanged: parsing would change large numbers (D11). */
+/** Lists one page only, to print the server's text unchanged. */
 async function listMail(options: DeviceOptions & ListOptions & { delayed?: boolean }): Promise<void> {
   const { limit, after, delayed } = options;
   const query = { limit, after, state: delayed ? 'delayed' : undefined };
   const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail', idsOf(options));
   const text = await connect(options).requestText('GET', path, { query });
-  if (options.json) {
-    process.stdout.write(`${text}\n`);
-    return;
-  }
-  const mails = JSON.parse(text) as ListDocument<WaitingMailDocument>;
-  const shown = options.delayed
-    ? listText(mails, delayedMailColumns, 'No mail is delayed.')
-    : listText(mails, queuedMailColumns, 'The mailbox is empty.');
-  print(options, mails, shown);
+  printAnswer(options, text, () => {
+    const mails = JSON.parse(text) as ListDocument<WaitingMailDocument>;
+    return options.delayed
+      ? listText(mails, delayedMailColumns, 'No mail is delayed.')
+      : listText(mails, queuedMailColumns, 'The mailbox is empty.');
+  });
 }
 
 /** `mail send|list|receipt|withdraw`. */
