@@ -3,7 +3,8 @@ import { DeviceLink } from '../parts/device.tsx';
 import { Moment } from '../parts/moment.tsx';
 import { Untrusted } from '../parts/untrusted.tsx';
 
-const words: Readonly<Record<FleetRefusalDocument['reason'], string>> = {
+/** Why a device is refused, in words. */
+export const refusalWords: Readonly<Record<FleetRefusalDocument['reason'], string>> = {
   wrong_secret: 'wrong secret',
   schema_mismatch: 'schema',
   rate_limited: 'too many requests',
@@ -21,7 +22,7 @@ export function RefusedRows({ fleetId, items }: { fleetId: string; items: readon
             <Moment time={last_at} />
           </span>
           <DeviceLink fleetId={fleetId} id={device_id} />
-          <span class="tag kind">{words[reason]}</span>
+          <span class="tag kind">{refusalWords[reason]}</span>
           {name !== null && (
             <span class="strong cut record-name">
               <Untrusted text={name} lengthMax={80} />

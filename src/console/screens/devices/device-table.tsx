@@ -1,5 +1,7 @@
 import { deviceColumns } from '../../../contract/columns/device.ts';
 import type { DeviceDocument } from '../../../contract/device.ts';
+import type { FleetRefusalDocument } from '../../../contract/monitoring/refusal.ts';
+import { refusalWords } from '../../lists/refused-rows.tsx';
 import { ListTable, type ListTableProps } from '../../lists/table.tsx';
 import { href } from '../../page/router.ts';
 import { StateMark } from '../../parts/device.tsx';
@@ -10,6 +12,8 @@ export interface DeviceTableProps {
   fleetId: string;
   items: readonly DeviceDocument[];
   ids: ReadonlySet<string>;
+  /** What each is refused, in a list of those that are. */
+  refusals?: readonly FleetRefusalDocument[] | undefined;
   /** Row that the keys are at. */
   cursor: number;
   sorts: NonNullable<ListTableProps<DeviceDocument, typeof deviceColumns>['sorts']>;
@@ -19,11 +23,35 @@ export interface DeviceTableProps {
 /** Mails in a mailbox from which on it looks stuck. */
 const manyMails = 10;
 
+const whyColumn = { name: 'why', label: 'Why', value: () => '' } as const;
+type ShownColumn = (typeof deviceColumns)[number] | typeof whyColumn;
+
+/** The columns of a list of those that are refused. */
+const refusedColumns = deviceColumns.flatMap((column): ShownColumn[] =>
+  column.name === 'name' ? [column, whyColumn] : [column],
+);
+
+/** Says what a device is refused, and how often: `wrong secret, 71×`. */
+function Why({ refusals }: { refusals: readonly FleetRefusalDocument[] }) {
+  const [last, ...others] = refusals;
+  if (last === undefined) return null;
+  const { reason, name, count, msg, path, path_msg } = last;
+  return (
+    <span title={shownText(path_msg === null ? msg : `${path || '/'} ${path_msg}`)}>
+      {refusalWords[reason]}
+      {reason === 'schema_mismatch' && name !== null && <Untrusted text={` ${name}`} lengthMax={60} />}
+      {count > 1 && `, ${count.toLocaleString('en')}×`}
+      {others.length > 0 && <span class="hint"> +{others.length}</span>}
+    </span>
+  );
+}
+
 /** A page of devices with a box to select each. */
-export function DeviceTable({ fleetId, items, ids, cursor, sorts, onIds }: DeviceTableProps) {
+export function DeviceTable({ fleetId, items, ids, refusals, cursor, sorts, onIds }: DeviceTableProps) {
+  const columns: readonly ShownColumn[] = refusals === undefined ? deviceColumns : refusedColumns;
   return (
     <ListTable
-      columns={deviceColumns}
+      columns={columns}
       first="state"
       sorts={sorts}
       items={items}
@@ -47,6 +75,9 @@ export function DeviceTable({ fleetId, items, ids, cursor, sorts, onIds }: Devic
           <span title={shownText(name)}>
             <Untrusted text={name} lengthMax={120} />
           </span>
+        ),
+        why: ({ device_id }) => (
+          <Why refusals={refusals?.filter((one) => one.device_id === device_id) ?? []} />
         ),
         tags: ({ tags }) => <Tags fleetId={fleetId} tags={tags} />,
         mailbox_size: ({ mailbox_size }) => (

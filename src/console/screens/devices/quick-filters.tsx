@@ -15,7 +15,7 @@ const states = [
   ['Connected', 'state:connected'],
   ['Offline', 'state:offline'],
   ['Silent 1 h', 'silent:1h'],
-  ['Refused', 'refused:any'],
+  ['Refused', 'refused:any enabled:yes'],
   ['Disabled', 'enabled:no'],
 ] as const;
 const stateWord = /(?:^|\s)(?:state|enabled|silent|refused):\S*/g;

@@ -24,7 +24,7 @@ function targetOf(
   if (kind === 'dead_letters') return href([fleetId, 'dead-letters'], { since: '1d' });
   if (kind === 'stuck_mailboxes')
     return href([fleetId, 'devices'], { q: `waiting>${exactSpanText(stuckSeconds)}` });
-  if (kind === 'devices_refused') return href([fleetId, 'devices'], { q: 'refused:any' });
+  if (kind === 'devices_refused') return href([fleetId, 'devices'], { q: 'refused:any enabled:yes' });
   if (kind === 'devices_silent' || kind === 'many_devices_silent') {
     const isOfHour = since !== null && serverNow() - Date.parse(since) <= hourMs;
     return href([fleetId, 'devices'], { q: `silent:${isOfHour ? '1h' : '1d'}` });
