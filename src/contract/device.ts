@@ -100,7 +100,7 @@ export const deviceFilter = Type.Object({
   seen_before: Type.Optional(timeText('Last seen before that time, or never.')),
   silent_after: Type.Optional(
     timeText(
-      'Was active, and has been offline since that time or later: `active_seconds` after it was last seen. A disabled device is not silent, unless `enabled` asks for such ones.',
+      'Was active, and has been offline since that time or later: `active_seconds` after it was last seen. A disabled device is not silent, unless `enabled` asks for such ones; nor is one that this node has refused since.',
     ),
   ),
   refused: Type.Optional(

@@ -54,10 +54,20 @@ export class FleetRefusals {
       .sort();
   }
 
+  /** Ids of those that were refused since then, in their order. */
+  async callingIds(fleetId: string, sinceMs: number): Promise<string[]> {
+    const { devices } = await this.of(fleetId);
+    return devices
+      .filter(({ refusals }) => refusals.some(({ refusal }) => refusal.lastMs >= sinceMs))
+      .map(({ status }) => deviceIdOf(status.device))
+      .sort();
+  }
+
   /** Says how many are refused, and why; not of disabled ones, which somebody wants to be. */
   async attention(fleetId: string): Promise<AttentionItem[]> {
     const { devices, isAll } = await this.of(fleetId);
     const refused = devices.flatMap((one) => {
+      if (!one.status.enabled) return [];
       const [main] = one.refusals.filter(({ reason }) => reason !== 'disabled');
       return main === undefined ? [] : [{ ...one, why: whyOf(main) }];
     });

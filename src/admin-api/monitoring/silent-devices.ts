@@ -7,7 +7,7 @@ import { durationText } from '../../domain/duration-text.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { countedText } from '../request/attention-source.ts';
-import { activeSinceMs, withSilence } from '../request/device-state.ts';
+import { activeSinceMs, type CallingRefused, withSilence } from '../request/device-state.ts';
 import { timeTextOf } from '../request/times.ts';
 import { listDevices } from '../routes/device-list.ts';
 import type { DeviceCounts } from './device-counts.ts';
@@ -38,6 +38,7 @@ interface Silence {
 
 interface Parts {
   config: AdminApiConfig;
+  refused: CallingRefused;
   shards: Shards;
 }
 
@@ -84,7 +85,7 @@ export class SilentDevices {
   }
 
   async #count(fleetId: string, afterMs: number, sinceMs: number): Promise<Silence> {
-    const filter = withSilence({ fleetId }, afterMs, sinceMs);
+    const filter = await withSilence({ fleetId }, { silentAfterMs: afterMs, sinceMs }, this.#parts.refused);
     const untilMs = performance.now() + countMsMax;
     let count = 0;
     let first: DeviceStatus | undefined;

@@ -2,14 +2,20 @@ import type { DeviceFilterDocument } from '../../contract/device.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { DeviceFilter } from '../../domain/devices/device-query.ts';
-import { activeSinceMs, type StateConfig, withSilence, withState } from './device-state.ts';
+import {
+  activeSinceMs,
+  type CallingRefused,
+  type StateConfig,
+  withSilence,
+  withState,
+} from './device-state.ts';
 import { parseTime } from './times.ts';
 
 /** Holds what the conditions of a filter are read from. */
 export interface FilterParts {
   config: StateConfig;
   /** The devices that this node refuses now; their ids are sorted. */
-  refused: {
+  refused: CallingRefused & {
     idsOf(fleetId: string, reason: NonNullable<DeviceFilterDocument['refused']>): Promise<string[]>;
   };
 }
@@ -42,7 +48,8 @@ export async function deviceFilterOf(
   if (state !== undefined && state !== 'offline') {
     throw new ApiError('bad_request', { msg: 'A device that is silent is offline: omit `state`.' });
   }
-  return withSilence(filter, parseTime('silent_after', silent_after), sinceMs);
+  const silentAfterMs = parseTime('silent_after', silent_after);
+  return withSilence(filter, { silentAfterMs, sinceMs }, refusedDevices);
 }
 
 /** A selection of devices in a body: ids, or what a list is filtered by. */

@@ -45,14 +45,25 @@ export function withState(filter: DeviceFilter, state: DeviceState, sinceMs: num
   return { ...filter, connected: false, seenBeforeMs: before };
 }
 
-/** Adds to a filter that a device was active until that time or later, and is offline now. */
-export function withSilence(filter: DeviceFilter, silentAfterMs: number, sinceMs: number): DeviceFilter {
+/** Knows the devices that this node refuses now; their ids are sorted. */
+export interface CallingRefused {
+  /** Those that it has refused since then: they call. */
+  callingIds(fleetId: string, sinceMs: number): Promise<string[]>;
+}
+
+/** Adds to a filter that a device was active until that time or later, is offline now, and does not call in vain. */
+export async function withSilence(
+  filter: DeviceFilter,
+  { silentAfterMs, sinceMs }: { silentAfterMs: number; sinceMs: number },
+  refused: CallingRefused,
+): Promise<DeviceFilter> {
   const activeMs = Date.now() - sinceMs;
   const offline = withState(filter, 'offline', sinceMs);
   return {
     ...offline,
     enabled: filter.enabled ?? true,
     seenAfterMs: Math.max(silentAfterMs - activeMs, filter.seenAfterMs ?? 0),
+    notAmong: await refused.callingIds(filter.fleetId, sinceMs),
   };
 }
 

@@ -4,10 +4,12 @@ import { type DeviceFilter, foldName } from './device-query.ts';
 
 /** True if a device matches the whole filter: an index covers just one of its conditions, and not exactly. */
 export function matches(status: DeviceStatus, filter: DeviceFilter): boolean {
-  const { tags, idPrefix, among, namePrefix, enabled, seenAfterMs, seenBeforeMs, waitingBeforeMs } = filter;
+  const { tags, idPrefix, among, notAmong, namePrefix, enabled } = filter;
+  const { seenAfterMs, seenBeforeMs, waitingBeforeMs } = filter;
   const { lastSeenMs, waitingSinceMs } = status;
   if (tags?.some((tag) => !status.tags.includes(tag))) return false;
   if (among !== undefined && !hasSorted(among, deviceIdOf(status.device))) return false;
+  if (notAmong !== undefined && hasSorted(notAmong, deviceIdOf(status.device))) return false;
   if (idPrefix !== undefined && !deviceIdOf(status.device).startsWith(idPrefix)) return false;
   if (namePrefix !== undefined && !foldName(status.name).startsWith(foldName(namePrefix))) return false;
   if (enabled !== undefined && status.enabled !== enabled) return false;

@@ -25,6 +25,8 @@ export interface DeviceFilter {
   waitingBeforeMs?: number | undefined;
   /** Ids, in their order: it is one of these. Then no index is asked. */
   among?: readonly string[] | undefined;
+  /** Ids, in their order: it is none of these. */
+  notAmong?: readonly string[] | undefined;
   /** True if it has an open event stream. */
   connected?: boolean | undefined;
 }

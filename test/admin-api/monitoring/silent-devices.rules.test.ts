@@ -8,15 +8,24 @@ import { TestServer } from '../../harness/server/server.ts';
 const patience = { timeout: 60_000, interval: 100 };
 afterEach(closeStreams);
 
-it('devices that fell silent are counted, named if it is one, and listed: not those that never called, are connected, disabled or back', async () => {
+it('devices that fell silent are counted, named if it is one, and listed: not those that never called, are connected, disabled, refused or back', async () => {
   const server = await TestServer.shared();
   const fleet = await createFleet(server, { active_seconds: 2 });
   const path = `/fleets/${fleet.fleetId}`;
-  const ids = ['SILENT0001', 'SILENT0002', 'DISABLED01', 'CONNECTED1', 'BACKAGAIN1', 'NEVERCALLD'];
-  const [one, two, disabled, connected, back] = await Promise.all(
+  const ids = [
+    'SILENT0001',
+    'SILENT0002',
+    'DISABLED01',
+    'CONNECTED1',
+    'BACKAGAIN1',
+    'REFUSED001',
+    'NEVERCALLD',
+  ];
+  const [one, two, disabled, connected, back, refused] = await Promise.all(
     ids.map((device_id) => fleet.createDevice({ device_id, name: device_id === 'SILENT0001' ? 'Pump' : '' })),
   );
-  if (!one || !two || !disabled || !connected || !back) throw new Error('the devices were created');
+  if (!one || !two || !disabled || !connected || !back || !refused)
+    throw new Error('the devices were created');
   const items = async () =>
     (await server.admin<AttentionDocument>('GET', `${path}/attention`)).body.items.map(
       ({ kind, device_id, count, sentence }) => ({ kind, device_id, count, sentence }),
@@ -37,13 +46,18 @@ it('devices that fell silent are counted, named if it is one, and listed: not th
       sentence: expect.stringMatching(/^SILENT0001 \(Pump\) fell silent \d+ s ago\.$/),
     },
   ]);
-  await Promise.all([two, disabled, connected, back].map((device) => device.heartbeat()));
+  await Promise.all([two, disabled, connected, back, refused].map((device) => device.heartbeat()));
   await server.admin('PATCH', disabled.adminPath, { enabled: false });
   await EventStream.open(connected);
-  const calling = setInterval(() => void back.heartbeat(), 500);
+  const wrong = { 'X-Device-Secret': `FOS-${'0'.repeat(32)}` };
+  const calling = setInterval(() => {
+    void back.heartbeat();
+    void refused.request('POST', '/v1/heartbeat', undefined, wrong);
+  }, 500);
   try {
     await expect.poll(() => silent(), patience).toEqual(['SILENT0001', 'SILENT0002']);
     await expect.poll(items, patience).toEqual([
+      expect.objectContaining({ kind: 'devices_refused', device_id: 'REFUSED001' }),
       {
         kind: 'devices_silent',
         device_id: null,
