@@ -100,6 +100,7 @@ interface ReadersProps<Reader> {
 function ForwarderTable({ fleetId, items, onChanged }: ReadersProps<ForwarderDocument>) {
   return (
     <ListTable
+      class="readers"
       columns={forwarderColumns}
       first="state"
       items={items}
@@ -142,6 +143,7 @@ function ForwarderTable({ fleetId, items, onChanged }: ReadersProps<ForwarderDoc
 function ConsumerTable({ fleetId, items, onChanged }: ReadersProps<ConsumerDocument>) {
   return (
     <ListTable
+      class="readers"
       columns={consumerColumns}
       first="enabled"
       items={items}
