@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { DeviceDocument } from '../../../contract/device.ts';
+import type { DeviceDocument, DeviceFilterDocument } from '../../../contract/device.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { type Path, pathTo } from '../../../contract/routes/path.ts';
 import { Screen } from '../../frame/frame.tsx';
@@ -117,13 +117,19 @@ export function DevicesScreen({ fleetId }: { fleetId: string }) {
   const query = useDeviceQuery();
   const { text, after, order, filter, flags, problems } = query;
   const [asked, setAsked] = useState<'new' | 'import' | undefined>();
+  // Devices that were made here since the list was counted.
+  const [made, setMade] = useState(0);
   const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId });
   const list = useDevicePage(fleetId, path, query);
+  const onMade = (): void => {
+    setMade((before) => before + 1);
+    list.refresh();
+  };
   useKeys({ r: list.refresh, n: () => setAsked('new') });
   return (
     <Screen
       title="Devices"
-      beside={problems.length === 0 && <Total key={text} fleetId={fleetId} query={query} />}
+      beside={problems.length === 0 && <Total key={`${text} ${made}`} fleetId={fleetId} query={query} />}
       read={list}
       tools={
         <>
@@ -166,9 +172,11 @@ export function DevicesScreen({ fleetId }: { fleetId: string }) {
           )}
         </Loaded>
       )}
-      {asked === 'new' && <NewDeviceDrawer fleetId={fleetId} onClose={() => setAsked(undefined)} />}
+      {asked === 'new' && (
+        <NewDeviceDrawer fleetId={fleetId} onMade={onMade} onClose={() => setAsked(undefined)} />
+      )}
       {asked === 'import' && (
-        <Import fleetId={fleetId} onClose={() => setAsked(undefined)} onImported={list.refresh} />
+        <Import fleetId={fleetId} onClose={() => setAsked(undefined)} onImported={onMade} />
       )}
     </Screen>
   );
@@ -202,6 +210,7 @@ function Found({ fleetId, query, page, onChanged }: FoundProps) {
     },
     o: () => device && go(href([fleetId, 'devices', device.device_id])),
   });
+  const refusals = useRefusals(fleetId, filter.refused);
   const isPaged = search.value.get('after') !== null;
   const isEmpty = items.length === 0 && next === null;
   const selection = isAll ? { filter, flags, text } : { ids: [...ids] };
@@ -214,6 +223,7 @@ function Found({ fleetId, query, page, onChanged }: FoundProps) {
           fleetId={fleetId}
           items={items}
           ids={isAll ? new Set(items.map(({ device_id }) => device_id)) : ids}
+          refusals={refusals}
           cursor={cursor}
           sorts={{ last_seen: sortOf(fleetId, text, order) }}
           onIds={(changed) => {
@@ -234,6 +244,14 @@ function Found({ fleetId, query, page, onChanged }: FoundProps) {
       )}
     </>
   );
+}
+
+/** What the devices of a list of refused ones are refused; undefined for another list. */
+function useRefusals(fleetId: string, refused: DeviceFilterDocument['refused']) {
+  const path = pathTo('/fleets/{fleet_id}/refusals', { fleet_id: fleetId });
+  const query = { limit: 1_000, ...(refused !== 'any' && { reason: refused }) };
+  const { value } = useDocument(refused === undefined ? undefined : path, everySeconds, query);
+  return refused === undefined ? undefined : (value?.items ?? []);
 }
 
 /** A page by last sight: the server knows it to ten minutes in its index, and exactly of each device. */

@@ -1,15 +1,20 @@
+import type { CreatedDeviceDocument } from '../../../contract/device.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Field } from '../../forms/field.tsx';
 import { MakeDrawer } from '../../forms/make-drawer.tsx';
+import { Paste } from '../../forms/paste.tsx';
 import { DeviceSecret } from '../../forms/shown-once.tsx';
 import { wordsIn } from '../../forms/words.ts';
-import { Banner } from '../../parts/banner.tsx';
-import { DeviceLink } from '../../parts/device.tsx';
+import { href } from '../../page/router.ts';
+import { Banner, Loaded } from '../../parts/banner.tsx';
 import { call } from '../../server/client.ts';
+import { useDocument } from '../../server/resource.ts';
+import { firstRequests } from '../device/first-requests.ts';
 import { keepSecret } from '../device/made-secrets.ts';
 
 /** Makes one device, whose secret is shown this one time. */
-export function NewDeviceDrawer({ fleetId, onClose }: { fleetId: string; onClose: () => void }) {
+export function NewDeviceDrawer(props: { fleetId: string; onMade: () => void; onClose: () => void }) {
+  const { fleetId, onMade, onClose } = props;
   const path = pathTo('/fleets/{fleet_id}/devices', { fleet_id: fleetId });
   return (
     <MakeDrawer
@@ -25,14 +30,23 @@ export function NewDeviceDrawer({ fleetId, onClose }: { fleetId: string; onClose
         };
         const made = await call('POST', path, { body });
         keepSecret(made);
+        onMade();
         return made;
       }}
-      shown={({ device_id, device_secret }) => (
+      shown={(made) => (
         <>
-          <Banner kind="good">
-            Made <DeviceLink fleetId={fleetId} id={device_id} />.
+          <Banner
+            kind="good"
+            tools={
+              <a class="button" href={href([fleetId, 'devices', made.device_id])}>
+                Open the device
+              </a>
+            }
+          >
+            Made <code>{made.device_id}</code>.
           </Banner>
-          <DeviceSecret fleetId={fleetId} deviceId={device_id} secret={device_secret} />
+          <DeviceSecret fleetId={fleetId} deviceId={made.device_id} secret={made.device_secret} />
+          <FirstRequest device={made} />
         </>
       )}
     >
@@ -47,5 +61,27 @@ export function NewDeviceDrawer({ fleetId, onClose }: { fleetId: string; onClose
         hint="10 letters or digits; empty: the server draws one"
       />
     </MakeDrawer>
+  );
+}
+
+/** The command with which it says that it is alive, to paste where the server can be reached. */
+function FirstRequest({ device }: { device: CreatedDeviceDocument }) {
+  const endpoint = useDocument(pathTo('/device-endpoint', {}));
+  return (
+    <Loaded resource={endpoint}>
+      {(at) => (
+        <div class="field">
+          <p>
+            Its first request, to <code>{at.url}</code>:
+          </p>
+          <Paste text={firstRequests(device, at).heartbeat} label="Copy the command" />
+          {at.ca_file !== null && (
+            <p class="hint">
+              Elsewhere than on the server, it needs a copy of the certificate that it names.
+            </p>
+          )}
+        </div>
+      )}
+    </Loaded>
   );
 }

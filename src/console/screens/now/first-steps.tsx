@@ -1,21 +1,20 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { DeviceDocument } from '../../../contract/device.ts';
-import { type AnswerAt, below, pathTo } from '../../../contract/routes/path.ts';
+import { below, pathTo } from '../../../contract/routes/path.ts';
 import { Paste } from '../../forms/paste.tsx';
 import { Section } from '../../frame/frame.tsx';
 import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { DeviceLink } from '../../parts/device.tsx';
-import { shellWord } from '../../parts/hidden-characters.ts';
 import { RecordRows, StreamNotice } from '../../parts/record-rows.tsx';
 import { serverNow } from '../../server/clock.ts';
 import { pathOfDevice } from '../../server/device-path.ts';
 import { useFollowedRecords } from '../../server/followed-records.ts';
 import { quickAtFirst, useDocument } from '../../server/resource.ts';
-import { madeSecret } from '../device/made-secrets.ts';
+import { firstRequests } from '../device/first-requests.ts';
 import { NeededSchema } from '../device/needed-schema.tsx';
-import { secretPlaceholder, UnknownSecret } from '../device/unknown-secret.tsx';
+import { UnknownSecret } from '../device/unknown-secret.tsx';
 import { NewDeviceDrawer } from '../devices/new-device.tsx';
 import { sendTo } from '../send/send-to.ts';
 
@@ -53,10 +52,11 @@ export function FirstSteps({ fleetId, onMade }: { fleetId: string; onMade: () =>
       {isMaking && (
         <NewDeviceDrawer
           fleetId={fleetId}
-          onClose={() => {
-            setMaking(false);
+          onMade={() => {
+            first.refresh();
             onMade();
           }}
+          onClose={() => setMaking(false)}
         />
       )}
     </Section>
@@ -66,22 +66,6 @@ export function FirstSteps({ fleetId, onMade }: { fleetId: string; onMade: () =>
 /** What a device does after its first call is in the records, which come by themselves. */
 function hasCalled({ items: [device] }: { items: readonly DeviceDocument[] }): boolean {
   return device !== undefined && device.last_seen !== null;
-}
-
-type Endpoint = AnswerAt<'GET', '/device-endpoint'>;
-
-/** Commands for a device's first requests, with its own ids; with its secret if that was made in this page. */
-function commandsOf({ fleet_id, device_id }: DeviceDocument, { url, ca_file }: Endpoint) {
-  const secret = madeSecret(fleet_id, device_id) ?? secretPlaceholder;
-  const headers = [`X-Fleet-ID: ${fleet_id}`, `X-Device-ID: ${device_id}`, `X-Device-Secret: ${secret}`];
-  const authority = ca_file === null ? '' : ` --cacert ${shellWord(ca_file)}`;
-  const curl = `curl -sS -i${authority} ${headers.map((one) => `-H '${one}'`).join(' ')}`;
-  return {
-    heartbeat: `${curl} -X POST ${url}/v1/heartbeat`,
-    datapoint: `${curl} -H 'Content-Type: application/json' -d '{"celsius":21.5}' ${url}/v1/datapoint/temperature`,
-    fetch: `${curl} ${url}/v1/mailbox/next`,
-    acknowledge: (mailId: string) => `${curl} -X PUT ${url}/v1/mailbox/ack/${mailId}`,
-  };
 }
 
 function Steps({ fleetId, device }: { fleetId: string; device: DeviceDocument }) {
@@ -97,7 +81,7 @@ function Steps({ fleetId, device }: { fleetId: string; device: DeviceDocument })
   return (
     <Loaded resource={endpoint}>
       {(at) => {
-        const commands = commandsOf(device, at);
+        const commands = firstRequests(device, at);
         return (
           <div class="stack">
             <p>
@@ -130,7 +114,7 @@ function Steps({ fleetId, device }: { fleetId: string; device: DeviceDocument })
 
 interface MailStepProps {
   device: DeviceDocument;
-  commands: ReturnType<typeof commandsOf>;
+  commands: ReturnType<typeof firstRequests>;
   /** Grows with all that becomes of mail: the mailbox is read again then. */
   receipts: number;
 }
