@@ -10,6 +10,11 @@ const partedFrom = 20;
 
 const number = (count: number): string => count.toLocaleString('en');
 
+/** The share that it is, which of few devices is more than was asked for. */
+function shareText(share: number): string {
+  return share.toLocaleString('en', { style: 'percent', maximumFractionDigits: 1 }).replace('%', ' %');
+}
+
 /** How many there are, how many of them are not there now, and how many of them get it at first. */
 export function Recipients(props: {
   count: DeviceCount | undefined;
@@ -19,7 +24,7 @@ export function Recipients(props: {
   const { count, pauseAfter, onPauseAfter } = props;
   if (count === undefined) return <p class="soft">They are being counted…</p>;
   const { devices, offline } = count;
-  const parts = [0.01, 0.1].map((share) => [share, Math.ceil(devices * share)] as const);
+  const parts = [...new Set([0.01, 0.1].map((share) => Math.ceil(devices * share)))];
   return (
     <>
       <p>
@@ -37,8 +42,11 @@ export function Recipients(props: {
           options={[
             ['', 'all of them'],
             ...parts.map(
-              ([share, first]) =>
-                [String(first), `the first ${number(first)} (${share * 100} %), then pause`] as const,
+              (first) =>
+                [
+                  String(first),
+                  `the first ${number(first)} (${shareText(first / devices)}), then pause`,
+                ] as const,
             ),
           ]}
           onChange={onPauseAfter}

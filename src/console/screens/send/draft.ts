@@ -1,6 +1,6 @@
 import { parseSpan } from '../../server/clock.ts';
 import type { FormField } from './schema-form.ts';
-import { payloadText } from './schema-form.ts';
+import { payloadText, wrongValue } from './schema-form.ts';
 import type { Recipient } from './send-to.ts';
 
 /** A mail that is being written. */
@@ -46,10 +46,11 @@ export function problemOf(draft: Draft, recipient: Recipient): string | undefine
   if (!/^[A-Za-z0-9_-]{1,255}$/.test(draft.name)) return 'A mail has a name: letters, digits, _ and -.';
   if (draft.ttl !== '' && parseSpan(draft.ttl) === undefined)
     return 'A span of life is like 90min, 12h or 7d.';
-  if (draftPayload(draft) === undefined)
-    return draft.mode === 'json' ? 'The payload is not a JSON object.' : 'A number is not one.';
-  const missing =
-    draft.mode === 'form' && draft.fields.find(({ name, isRequired }) => isRequired && !draft.values[name]);
+  if (draft.mode === 'json')
+    return draftPayload(draft) === undefined ? 'The payload is not a JSON object.' : undefined;
+  const wrong = draft.fields.find((field) => wrongValue(field, draft.values[field.name] ?? '') !== undefined);
+  if (wrong) return `${wrong.name}: ${wrongValue(wrong, draft.values[wrong.name] ?? '')}`;
+  const missing = draft.fields.find(({ name, isRequired }) => isRequired && !draft.values[name]);
   return missing ? `${missing.name} is required.` : undefined;
 }
 

@@ -1,6 +1,6 @@
 import { shownText, Untrusted } from '../../parts/untrusted.tsx';
 import type { Draft } from './draft.ts';
-import type { FormField } from './schema-form.ts';
+import { type FormField, wrongValue } from './schema-form.ts';
 
 export interface PayloadFieldsProps {
   draft: Draft;
@@ -30,7 +30,10 @@ export function PayloadFields({ draft, errors, onChange }: PayloadFieldsProps) {
           key={field.name}
           field={field}
           value={values[field.name] ?? ''}
-          wrong={errors.find(({ path }) => path === `/${field.name}`)?.msg}
+          wrong={
+            wrongValue(field, values[field.name] ?? '') ??
+            errors.find(({ path }) => path === `/${field.name}`)?.msg
+          }
           onChange={(value) => onChange({ values: { ...values, [field.name]: value } })}
         />
       ))}

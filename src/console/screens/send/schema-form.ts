@@ -5,6 +5,15 @@ export interface FormField {
   isRequired: boolean;
   choices: readonly string[];
   hint: string;
+  bounds: Bounds;
+}
+
+/** What a schema says of a value that a field can hold to. */
+export interface Bounds {
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
 }
 
 interface MemberSchema {
@@ -13,6 +22,7 @@ interface MemberSchema {
   description?: unknown;
   minimum?: unknown;
   maximum?: unknown;
+  minLength?: unknown;
   maxLength?: unknown;
 }
 
@@ -41,7 +51,23 @@ function fieldOf(name: string, member: MemberSchema, isRequired: boolean): FormF
   const known = ['string', 'number', 'integer', 'boolean', 'choice'] as const;
   const found = known.find((one) => one === kind);
   if (found === undefined) return undefined;
-  return { name, kind: found, isRequired, choices, hint: hintOf(member, found, isRequired) };
+  return {
+    name,
+    kind: found,
+    isRequired,
+    choices,
+    hint: hintOf(member, found, isRequired),
+    bounds: boundsOf(member),
+  };
+}
+
+function boundsOf(member: MemberSchema): Bounds {
+  const bounds: Bounds = {};
+  for (const key of ['minimum', 'maximum', 'minLength', 'maxLength'] as const) {
+    const bound = member[key];
+    if (typeof bound === 'number') bounds[key] = bound;
+  }
+  return bounds;
 }
 
 function hintOf(
@@ -66,6 +92,24 @@ function hintOf(
 
 /** A number as JSON writes it: sent as it was typed, for it may have more digits than JavaScript keeps. */
 const jsonNumber = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+
+/** Why a value is not taken, as far as the form can tell: the server holds it against the whole schema. */
+export function wrongValue({ kind, bounds }: FormField, text: string): string | undefined {
+  if (text === '') return undefined;
+  const { minimum, maximum, minLength = 0, maxLength } = bounds;
+  if (kind === 'string') {
+    const length = [...text].length;
+    if (length < minLength) return `At least ${minLength.toLocaleString('en')} characters.`;
+    if (maxLength === undefined || length <= maxLength) return undefined;
+    return `At most ${maxLength.toLocaleString('en')} characters: it has ${length.toLocaleString('en')}.`;
+  }
+  if (kind !== 'number' && kind !== 'integer') return undefined;
+  if (!jsonNumber.test(text.trim())) return 'A number, without commas or spaces: 3600, 0.5.';
+  const value = Number(text);
+  if (kind === 'integer' && !Number.isInteger(value)) return 'A whole number.';
+  if (minimum !== undefined && value < minimum) return `At least ${minimum.toLocaleString('en')}.`;
+  return maximum !== undefined && value > maximum ? `At most ${maximum.toLocaleString('en')}.` : undefined;
+}
 
 /** The payload of a form as JSON; a field that is left empty is left out. Undefined: a number is none. */
 export function payloadText(

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { formFieldsOf, payloadText } from '../../../../src/console/screens/send/schema-form.ts';
+import { formFieldsOf, payloadText, wrongValue } from '../../../../src/console/screens/send/schema-form.ts';
 
 const schema = {
   type: 'object',
@@ -20,6 +20,20 @@ it('a schema of plain members is a form', () => {
     ['reverse', 'boolean', false, 'boolean, optional'],
     ['note', 'string', false, 'string, 20 characters at most, optional'],
   ]);
+});
+
+it.each([
+  ['rpm', '3001', 'At most 3,000.'],
+  ['rpm', '-1', 'At least 0.'],
+  ['rpm', '1.5', 'A whole number.'],
+  ['rpm', '2,000', 'A number, without commas or spaces: 3600, 0.5.'],
+  ['rpm', '3000', undefined],
+  ['rpm', '', undefined],
+  ['note', 'a'.repeat(21), 'At most 20 characters: it has 21.'],
+  ['note', '🦉'.repeat(20), undefined],
+])('%s %s', (name, text, wrong) => {
+  const field = formFieldsOf(schema)?.find((one) => one.name === name);
+  expect(field && wrongValue(field, text)).toBe(wrong);
 });
 
 it('numbers are sent with the digits that were typed, what is empty is left out', () => {
