@@ -287,6 +287,34 @@ function isEqual(one: unknown, other: unknown): boolean {
   );
 }
 
+describe('const and enum', () => {
+  it('say of any two values what comparing them says', () => {
+    fc.assert(
+      fc.property(json, json, json, (one, other, value) => {
+        const body = JSON.parse(JSON.stringify({ a: value }));
+        expect(matches(inA({ const: one }), body)).toBe(isEqual(one, body.a));
+        const isOne = [one, other].some((any) => isEqual(any, body.a));
+        expect(matches(inA({ enum: [one, other] }), body)).toBe(isOne);
+      }),
+      { numRuns: 300 },
+    );
+    expect(matches(inA({ const: null }), JSON.parse('{"a":1e999}'))).toBe(false);
+    expect(matches(inA({ const: [null] }), JSON.parse('{"a":[1e999]}'))).toBe(false);
+  });
+
+  it('walk a value once, however many objects it is compared with: a body of 64 KiB took 30 s', () => {
+    let walks = 0;
+    const count = (target: object): string[] => {
+      walks += 1;
+      return Reflect.ownKeys(target) as string[];
+    };
+    const value = new Proxy({ n: 1 }, { ownKeys: count });
+    const others = Array.from({ length: 50 }, (_, index) => ({ const: { n: 1, index } }));
+    expect(matches(inA({ anyOf: [...others, { const: { n: 1 } }] }), { a: value })).toBe(true);
+    expect(walks).toBe(1);
+  });
+});
+
 describe('uniqueItems', () => {
   it('says of any list what comparing each item with each other says', () => {
     fc.assert(

@@ -1,3 +1,4 @@
+import { EqualityTexts } from './equality-texts.ts';
 import type { JsonObject } from './payload.ts';
 import type { SchemaPatterns } from './schema-patterns.ts';
 import { duplicateIn } from './unique-items.ts';
@@ -55,29 +56,19 @@ function ofTypes(wanted: string | readonly string[]): Check {
   return (value, validation) => tests.some((test) => test(value)) || validation.fail(() => failure);
 }
 
-/** Equality of JSON Schema Core 2020-12, 4.2.2. */
-function isEqual(one: unknown, other: unknown): boolean {
-  if (one === other) return true;
-  if (Array.isArray(one))
-    return (
-      Array.isArray(other) &&
-      one.length === other.length &&
-      one.every((item, index) => isEqual(item, other[index]))
-    );
-  if (!isJsonObject(one) || !isJsonObject(other)) return false;
-  const names = Object.keys(one);
-  return (
-    names.length === Object.keys(other).length &&
-    names.every((name) => Object.hasOwn(other, name) && isEqual(one[name], other[name]))
-  );
+function isComposed(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
+/** Lists and objects are compared by their texts: as often as a body repeats them, its values are walked once. */
 function oneOfValues(values: readonly unknown[], failure: string): Check {
-  const primitives = new Set(values.filter((value) => typeof value !== 'object' || value === null));
-  const others = values.filter((value) => typeof value === 'object' && value !== null);
+  const primitives = new Set(values.filter((value) => !isComposed(value)));
+  const texts = new EqualityTexts();
+  const composed = new Set(values.filter(isComposed).map((value) => texts.of(value)));
+  if (composed.size === 0)
+    return (value, validation) => primitives.has(value) || validation.fail(() => failure);
   return (value, validation) =>
-    primitives.has(value) ||
-    (typeof value === 'object' && value !== null && others.some((other) => isEqual(other, value))) ||
+    (isComposed(value) ? composed.has(validation.texts.of(value)) : primitives.has(value)) ||
     validation.fail(() => failure);
 }
 

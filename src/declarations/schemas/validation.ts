@@ -1,4 +1,5 @@
 import type { FieldError } from '../../core/errors.ts';
+import { EqualityTexts } from './equality-texts.ts';
 import { escapeToken } from './schema-keywords.ts';
 import { ValueNumbers } from './unique-items.ts';
 
@@ -35,6 +36,7 @@ export class Validation {
   readonly #path: (string | number)[] | undefined;
   /** Equal values of the body have equal numbers. */
   #numbers: ValueNumbers | undefined;
+  #texts: EqualityTexts | undefined;
 
   constructor(reported: Thoroughness) {
     this.isExhaustive = reported === 'all';
@@ -44,6 +46,11 @@ export class Validation {
   get numbers(): ValueNumbers {
     this.#numbers ??= new ValueNumbers();
     return this.#numbers;
+  }
+
+  get texts(): EqualityTexts {
+    this.#texts ??= new EqualityTexts();
+    return this.#texts;
   }
 
   /** Always false. `text` is evaluated only for a report. */
