@@ -202,8 +202,12 @@ describe('D9, section 8: a body has at most 65,536 bytes', () => {
     ['PUT', '/v1/mailbox/ack/01890000-0000-7000-8000-000000000000'],
     ['GET', '/v1'],
   ])('section 8: the limit holds for all requests: %s %s', async (method, path) => {
-    const answer = await ask(server, { method, path, body: bodyOf(limit + 1) }, { ...device.credentials });
-    expectError(answer, 413, 'request_too_large');
+    const headers = { ...device.credentials, ...json };
+    expectError(
+      await ask(server, { method, path, body: bodyOf(limit + 1) }, headers),
+      413,
+      'request_too_large',
+    );
   });
 
   it('D9: a request that declares far too much is told so without sending it', async () => {
