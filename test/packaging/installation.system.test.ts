@@ -27,7 +27,10 @@ const checkout = folderOnDisk();
 const installed = folderOnDisk();
 /** Folder of Node itself, which the registry has as a package. */
 const nodes = folderOnDisk();
-const versions = ['16.20.2', '18.20.8', '22.23.3', '24.21.0', '26.10.0'];
+const major = (version: string): string => version.split('.')[0] ?? '';
+/** One that is too old, which must be able to read what says so, and those that the modules here are not for. */
+const tooOld = '16.20.2';
+const others = ['22.23.3', '24.21.0', '26.10.0'].filter((one) => major(one) !== major(process.versions.node));
 afterAll(() => {
   for (const folder of [checkout, installed, nodes]) rmSync(folder, { recursive: true });
 });
@@ -80,7 +83,7 @@ beforeAll(async () => {
       cpSync(join(root, name), join(checkout, name), { recursive: true });
     }
   }
-  const aliases = versions.map((version) => `node-${version}@npm:node@${version}`);
+  const aliases = [tooOld, ...others].map((version) => `node-${version}@npm:node@${version}`);
   await runWell('npm', ['install', '--no-save', '--prefix', nodes, ...aliases], nodes);
 }, minutesMs);
 
@@ -100,7 +103,10 @@ it(
 it(
   'the npm package brings dist/ along, and installs nothing that builds',
   async () => {
-    await runWell('npm', ['ci']);
+    // As `npm ci` has left them here, by which this folder was built as well.
+    const modules = join(checkout, 'node_modules');
+    rmSync(modules, { recursive: true, force: true });
+    await runWell('cp', ['-a', join(root, 'node_modules'), modules]);
     await runWell('npm', ['pack', '--pack-destination', installed]);
     const [file = ''] = readdirSync(installed);
     await runWell('npm', ['install', '--omit=dev', `./${file}`], installed);
@@ -121,13 +127,10 @@ it(
   minutesMs,
 );
 
-it.each(['16.20.2', '18.20.8'])('Node %s is told which Node is needed', async (version) => {
-  const output = `fleetpost: Node 20.19 or newer is needed; this is Node ${version}.\n`;
-  expect(await serve(nodeOf(version))).toEqual({ status: 1, output });
+it(`Node ${tooOld} is told which Node is needed`, async () => {
+  const output = `fleetpost: Node 20.19 or newer is needed; this is Node ${tooOld}.\n`;
+  expect(await serve(nodeOf(tooOld))).toEqual({ status: 1, output });
 });
-
-const major = (version: string): string => version.split('.')[0] ?? '';
-const others = ['22.23.3', '24.21.0', '26.10.0'].filter((one) => major(one) !== major(process.versions.node));
 
 it.each(others)(
   'Node %s is told what it lacks where the modules were installed for another',
