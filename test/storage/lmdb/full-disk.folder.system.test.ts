@@ -63,15 +63,14 @@ it('on a full disk writes are 503, reads go on, and room that is made is used wi
   const stored = new Set<string>();
   const refused = new Set<TestDevice>();
   let n = 0;
-  await until(async () => {
+  while (refused.size < devices.length) {
     const answers = await Promise.all(devices.map((device) => send(device, n++, stored)));
     for (const [index, answer] of answers.entries()) {
       if (answer.status === 201) continue;
       expectUnavailable(answer);
       refused.add(devices[index] as TestDevice);
     }
-    return refused.size === devices.length;
-  });
+  }
   expect(await readiness(server.report.admin_url)).toEqual(['disk_full']);
   for (const device of devices) {
     expect((await device.heartbeat()).status).toBe(201);
@@ -121,7 +120,7 @@ it('a full map refuses what adds records, and takes them again when mail that is
   const devices = all.filter((device) => shardOfDevice(device) === 0);
   const payload = JSON.stringify({ filling: 'x'.repeat(60_000) });
   const full = new Set<TestDevice>();
-  await until(async () => {
+  while (full.size < devices.length) {
     const rest = devices.filter((device) => !full.has(device));
     const answers = await Promise.all(rest.map((device) => device.sendMail('note', payload)));
     for (const [index, answer] of answers.entries()) {
@@ -129,22 +128,20 @@ it('a full map refuses what adds records, and takes them again when mail that is
       expect(answer).toMatchObject({ status: 503, body: { error: 'unavailable' } });
       full.add(rest[index] as TestDevice);
     }
-    return full.size === devices.length;
-  });
+  }
 
   expect(await readiness(server.report.admin_url)).toEqual(['shard_full']);
   const stored = new Set<string>();
   let n = 0;
   for (const device of devices) {
-    await until(async () => (await send(device, n++, stored)).status === 503);
+    while ((await send(device, n++, stored)).status !== 503);
     expectUnavailable(await send(device, n++, stored));
     expect((await device.heartbeat()).status).toBe(201);
     const head = await device.next();
     expect(head).toMatchObject({ status: 200, text: payload });
     const mailId = String(head.headers.get('x-mail-id'));
     // The first device's mail makes room for the others.
-    if (device === devices[0])
-      await until(async () => (await device.settle('requeue', mailId)).status === 503);
+    if (device === devices[0]) while ((await device.settle('requeue', mailId)).status !== 503);
     expect((await device.settle('ack', mailId)).status).toBe(200);
   }
   for (const device of devices) await until(async () => (await send(device, n++, stored)).status === 201);
