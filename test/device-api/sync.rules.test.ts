@@ -185,6 +185,15 @@ describe('D29: the answer', () => {
     expect((await sync({ mail: { max: 0 } }, own)).json).toMatchObject({ mail: [], mailbox_size: 2 });
   });
 
+  it('D7: a requeue counts the payload, which is written anew, for the bytes of its device', async () => {
+    const limited = await createFleet(server, { device_bytes_per_second_max: 100 });
+    const own = await limited.createDevice();
+    const { mailId } = await own.sendMail('large', `{"text":"${'x'.repeat(60_000)}"}`);
+    const requeue = () => sync({ settle: [{ id: mailId, verb: 'requeue' }], mail: { max: 0 } }, own);
+    expect((await requeue()).json.settled).toEqual([expect.objectContaining({ status: 200 })]);
+    expectError(await requeue(), 429, 'rate_limited');
+  });
+
   it('D13, D29: mail in the answer counts as fetched, on the settlement too', async () => {
     const own = await fleet.createDevice();
     const { mailId } = await own.sendMail('set', '{}');

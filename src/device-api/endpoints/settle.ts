@@ -2,7 +2,7 @@ import { replyBytesMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { parseUuid } from '../../core/uuid.ts';
 import type { Mail, Settle, SettleVerb } from '../../domain/mail/mail.ts';
-import { checkBytes } from '../limits/rate-limit.ts';
+import { countRequeues } from '../limits/requeue-bytes.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { type Reply, type ReplyHeaders, settledReply, withMailbox } from '../server/reply.ts';
@@ -19,19 +19,6 @@ function prefersNext(prefer: string): boolean {
   if (prefer === '') return false;
   const plain = prefer.toLowerCase().replace(/["\s]/g, '');
   return plain.split(',').some((preference) => preference.split(';', 1)[0] === representation);
-}
-
-/**
- * Counts the payload of a mail that goes to the tail as if the device had sent it: it is written anew.
- * @throws ApiError rate_limited.
- */
-async function countPayload(
-  { device, cached, shard }: DeviceRequest,
-  context: HttpContext,
-  mailId: Uint8Array,
-): Promise<void> {
-  const payload = await shard.mail.payload(device, mailId);
-  if (payload !== undefined) checkBytes(cached, context, payload.length);
 }
 
 /** `PUT /v1/mailbox/ack|reject|requeue/:mail_id` (D14, D15), with a reply (D31). Errors too carry the mailbox size. */
@@ -54,7 +41,7 @@ function settle(verb: SettleVerb): Endpoint {
         const reply = parseReply(verb, input.body);
         if (reply !== undefined) settling.reply = await checkedReply(request, fleets, mailId, reply);
       }
-      if (verb === 'requeue') await countPayload(request, context, mailId);
+      if (verb === 'requeue') await countRequeues(request, context, [mailId]);
       const fetched = activity.takeFetches(cached, mailId);
       if (fetched !== undefined) settling.fetched = fetched;
       const isNextAsked = prefersNext(input.headers.prefer);

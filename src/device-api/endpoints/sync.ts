@@ -2,6 +2,7 @@ import { ApiError } from '../../core/errors.ts';
 import { formatUuid, parseUuid } from '../../core/uuid.ts';
 import type { SettleVerb } from '../../domain/mail/mail.ts';
 import type { SyncSettle } from '../../domain/sync/sync.ts';
+import { countRequeues } from '../limits/requeue-bytes.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import type { Reply } from '../server/reply.ts';
@@ -27,6 +28,8 @@ export const sync: Endpoint = {
     const records = await judgeRecords(body, fleetId, context);
     const settlements = body.settlements.map(judgeSettlement);
     const accepted = settlements.filter((one): one is SyncSettle => !(one instanceof ApiError));
+    const requeued = accepted.filter(({ verb }) => verb === 'requeue').map(({ mailId }) => mailId);
+    if (requeued.length > 0) await countRequeues(request, context, requeued);
     for (const one of accepted) {
       const fetched = activity.takeFetches(cached, one.mailId);
       if (fetched !== undefined) one.fetched = fetched;

@@ -35,11 +35,24 @@ export function checkRate(
   }
 }
 
-/** Counts bytes whose number is known only later: of a chunked body, or of a mail that is requeued. @throws ApiError rate_limited. */
+/** Counts the bytes of a chunked body, once its size is known. @throws ApiError rate_limited. */
 export function checkBytes(known: CachedDevice, { config, fleets, rates }: HttpContext, bytes: number): void {
   const bytesMax =
     fleets.get(known.fleetId)?.deviceBytesPerSecondMax ?? config.settings.current.deviceBytesPerSecondMax;
   takeBytes(known, rates, bytesMax, monotonicSeconds(), bytes);
+}
+
+/**
+ * Counts bytes that the server writes for a device, however many: only what it wrote before is a reason to refuse them.
+ * Or those of a sync, whose body has taken from the same bucket, might never pass.
+ * @throws ApiError rate_limited.
+ */
+export function checkWrittenBytes(known: CachedDevice, context: HttpContext, bytes: number): void {
+  checkBytes(known, context, 0);
+  const { config, fleets, rates } = context;
+  const bytesMax =
+    fleets.get(known.fleetId)?.deviceBytesPerSecondMax ?? config.settings.current.deviceBytesPerSecondMax;
+  if (bytesMax > 0) rates.spend(rates.bytesBucket(known.fingerprint), bytesMax, monotonicSeconds(), bytes);
 }
 
 function takeBytes(

@@ -63,6 +63,12 @@ export class RequestRates {
     return 0;
   }
 
+  /** Counts an amount, even if it may not pass now: later ones then wait longer. */
+  spend(bucket: number, perSecondMax: number, nowSeconds: number, amount: number): void {
+    const at = this.#find(bucket);
+    this.#cells[at + 1] = fullAgainAt(this.#cells[at + 1] ?? 0, amount / perSecondMax, nowSeconds);
+  }
+
   /** Returns the index of the bucket, inserting it if absent. */
   #find(bucket: number): number {
     const cells = this.#cells;
