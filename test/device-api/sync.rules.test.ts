@@ -152,7 +152,7 @@ describe('D29: the answer', () => {
       { id: 'nonsense', verb: 'ack' },
       { id: next, verb: 'eat' },
       { id: 7, verb: 'ack' },
-      { id: next, verb: 'ack', reply: {} },
+      { id: next, verb: 'ack', key: {} },
       { id: next },
       next,
     ];
@@ -203,6 +203,49 @@ describe('D29: the answer', () => {
     const receipt = await server.admin('GET', `${own.adminPath}/mail/${mailId}`);
     expect(receipt.body).toMatchObject({ state: 'acked', fetch_count: 2 });
     await agent.destroy();
+  });
+});
+
+describe('D31: replies in a sync', () => {
+  const settleOne = async (own: TestDevice, text: string): Promise<{ status: number; error?: string }> =>
+    (await sync(`{"settle":[{"verb":"ack","id":"${text}}]}`, own)).json.settled[0];
+
+  async function receiptText(own: TestDevice, mailId: string): Promise<string> {
+    const url = `${server.report.admin_url}/admin/v1${own.adminPath}/mail/${mailId}`;
+    return (await fetch(url, { headers: { authorization: `Bearer ${server.token}` } })).text();
+  }
+
+  it('D11, D31: a reply is kept byte for byte, beside others and of whichever settlement', async () => {
+    const own = await fleet.createDevice();
+    const ids = [(await own.sendMail()).mailId, (await own.sendMail()).mailId, (await own.sendMail()).mailId];
+    const replies = ['{ "a":1.50,"big":12345678901234567890 }', 'null', '{"settle":[{"reply":"}"}]}'];
+    const items = ids.map((id, n) => `{ "reply" : ${replies[n]} ,"id":"${id}", "verb":"ack"}`);
+    const { json } = await sync(`{"settle":[ ${items.join(' , ')} ],"records":[]}`, own);
+    expect(json.settled).toEqual(times(3, { status: 200 }));
+    for (const [n, id] of ids.entries()) {
+      expect(await receiptText(own, id)).toContain(`"reply":${replies[n]}`);
+    }
+  });
+
+  it('D31: what is wrong with a reply is the error of its settlement alone, which is not made', async () => {
+    const own = await fleet.createDevice();
+    await fleet.putSchema('reply', 'valve', { type: 'object', required: ['done'] });
+    const { mailId } = await own.sendMail('valve');
+    const deep = `${'['.repeat(128)}${']'.repeat(128)}`;
+    const wrong: [reply: string, status: number, error: string][] = [
+      ['7', 400, 'invalid_body'],
+      ['[]', 400, 'invalid_body'],
+      [`{"a":${deep}}`, 400, 'invalid_json'],
+      [`{"done":"${'x'.repeat(4_096)}"}`, 413, 'request_too_large'],
+      ['{"a":1}', 400, 'schema_mismatch'],
+    ];
+    for (const [reply, status, error] of wrong) {
+      expect(await settleOne(own, `${mailId}","reply":${reply}`)).toMatchObject({ status, error });
+    }
+    const requeue = { id: mailId, verb: 'requeue', reply: { done: 1 } };
+    expect((await sync({ settle: [requeue] }, own)).json.settled[0]).toMatchObject({ error: 'invalid_body' });
+    expect((await sync({}, own)).json.mail).toMatchObject([{ id: mailId, requeue_count: 0 }]);
+    expect(await settleOne(own, `${mailId}","reply":{"done":1}`)).toEqual({ status: 200 });
   });
 });
 

@@ -1,6 +1,6 @@
 import { ApiError } from '../../core/errors.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
-import { type JsonObject, parseMessage } from '../../declarations/schemas/payload.ts';
+import { asMessage, type JsonObject, parseMessage } from '../../declarations/schemas/payload.ts';
 import type { SettleVerb } from '../../domain/mail/mail.ts';
 import type { DeviceRequest } from '../server/endpoint.ts';
 
@@ -11,13 +11,18 @@ interface MailReply {
   value: JsonObject;
 }
 
-/**
- * Parses the body of a settlement: an object, or none, for which `null` counts too. A requeue ends no mail, so that there
- * would be nothing to keep a reply with.
- * @throws ApiError invalid_json, invalid_body
- */
+/** Parses the body of a settlement. @throws ApiError invalid_json, invalid_body */
 export function parseReply(verb: SettleVerb, bytes: Buffer): MailReply | undefined {
-  const value = parseMessage(bytes);
+  return asReply(verb, parseMessage(bytes), bytes);
+}
+
+/**
+ * A reply: an object, or none, for which `null` counts too. A requeue ends no mail, so that there would be nothing to keep
+ * a reply with.
+ * @throws ApiError invalid_body
+ */
+export function asReply(verb: SettleVerb, sent: unknown, bytes: Buffer): MailReply | undefined {
+  const value = asMessage(sent);
   if (value === undefined) return undefined;
   if (verb !== 'requeue') return { bytes, value };
   throw new ApiError('invalid_body', { msg: 'A requeue takes no reply: send it with ack or reject.' });

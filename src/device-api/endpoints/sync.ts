@@ -1,20 +1,17 @@
 import { ApiError } from '../../core/errors.ts';
-import { formatUuid, parseUuid } from '../../core/uuid.ts';
-import type { SettleVerb } from '../../domain/mail/mail.ts';
+import { formatUuid } from '../../core/uuid.ts';
 import type { SyncSettle } from '../../domain/sync/sync.ts';
 import { countRequeues } from '../limits/requeue-bytes.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import type { Reply } from '../server/reply.ts';
 import { type JudgedRecords, judgeRecords } from '../sync/judged-records.ts';
-import { noteRecords } from '../sync/noted-items.ts';
+import { judgeSettlements } from '../sync/judged-settlements.ts';
+import { noteRecords, noteSettlements } from '../sync/noted-items.ts';
 import { settleError, syncReply } from '../sync/sync-answer.ts';
-import { invalid, knownMembers, parseSync, type SyncBody } from '../sync/sync-body.ts';
+import { parseSync, type SyncBody } from '../sync/sync-body.ts';
 
-const membersOfSettlement = ['id', 'verb'];
-const verbs: readonly unknown[] = ['ack', 'reject', 'requeue'] satisfies SettleVerb[];
-
-/** `POST /v1/sync`: a whole wake in one request and one transaction (D29, D30). */
+/** `POST /v1/sync`: a whole wake in one request and one transaction (D29, D30, D31). */
 export const sync: Endpoint = {
   method: 'POST',
   path: '/v1/sync',
@@ -26,7 +23,7 @@ export const sync: Endpoint = {
     // The library's bytes are gone with the first await.
     const body = parseSync(Buffer.from(request.input.body));
     const records = await judgeRecords(body, fleetId, context);
-    const settlements = body.settlements.map(judgeSettlement);
+    const settlements = await judgeSettlements(body, request, context.fleets);
     const accepted = settlements.filter((one): one is SyncSettle => !(one instanceof ApiError));
     const requeued = accepted.filter(({ verb }) => verb === 'requeue').map(({ mailId }) => mailId);
     if (requeued.length > 0) await countRequeues(request, context, requeued);
@@ -53,6 +50,7 @@ export const sync: Endpoint = {
       }),
     };
     noteRecords(refusals, device, body.records, verdict.records);
+    noteSettlements(refusals, device, body.settlements, verdict.settlements);
     return syncReply(verdict, outcome, config.strictStatuses);
   },
 };
@@ -66,18 +64,4 @@ function errorsOf(
   if (queue === undefined || accepted.length === errors.length) return errors;
   const known = storedTo - queue.seq + 1;
   return errors.map((error, index) => (index >= accepted.length && index < known ? undefined : error));
-}
-
-/** Judges a settlement as its own route would. */
-function judgeSettlement(item: unknown): SyncSettle | ApiError {
-  try {
-    const { id, verb } = knownMembers(item, 'A settlement', membersOfSettlement);
-    if (!verbs.includes(verb)) throw invalid('verb must be ack, reject or requeue.');
-    if (typeof id !== 'string') throw invalid('id must be a string.');
-    const mailId = parseUuid(id);
-    return mailId === undefined ? new ApiError('invalid_mail_id') : { mailId, verb: verb as SettleVerb };
-  } catch (error) {
-    if (error instanceof ApiError) return error;
-    throw error;
-  }
 }

@@ -2,7 +2,7 @@ import { ApiError } from '../../core/errors.ts';
 import { type JsonObject, parseDeepJson } from '../../declarations/schemas/payload.ts';
 import type { MailFront } from '../../domain/mail/mail.ts';
 import { type QueueRange, queueNamePattern, queueNumberMax } from '../../domain/sync/device-queues.ts';
-import { payloadExtents } from './payload-extents.ts';
+import { extentsOf } from './extents.ts';
 
 const recordsMax = 500;
 const settlementsMax = 64;
@@ -15,6 +15,8 @@ export interface SyncBody {
   /** The bytes of each record's payload; empty if it has none. */
   payloadOf(index: number): Buffer;
   settlements: readonly unknown[];
+  /** Likewise of each settlement's reply. */
+  replyOf(index: number): Buffer;
   queue: QueueRange | undefined;
   mail: MailFront;
 }
@@ -29,11 +31,18 @@ const membersOfMail = ['max', 'bytes'];
 export function parseSync(bytes: Buffer): SyncBody {
   const body = knownMembers(parseDeepJson(bytes), 'The body', membersOfSync);
   const records = listOf(body, 'records', recordsMax);
-  const extents = payloadExtents(bytes, records.length);
+  const settlements = listOf(body, 'settle', settlementsMax);
+  const payloads = extentsOf(bytes, 'records', 'payload', records.length);
+  let replies: Uint32Array | undefined;
   return {
     records,
-    payloadOf: (index) => bytes.subarray(extents[2 * index], extents[2 * index + 1]),
-    settlements: listOf(body, 'settle', settlementsMax),
+    payloadOf: (index) => bytes.subarray(payloads[2 * index], payloads[2 * index + 1]),
+    settlements,
+    replyOf(index) {
+      // Few settlements have one.
+      replies ??= extentsOf(bytes, 'settle', 'reply', settlements.length);
+      return bytes.subarray(replies[2 * index], replies[2 * index + 1]);
+    },
     queue: queueOf(body, records.length),
     mail: mailOf(body),
   };

@@ -30,6 +30,11 @@ export interface SyncOutcome extends SyncWritten {
   mailbox: MailboxFront | undefined;
 }
 
+/** Bytes of the replies of settlements. */
+export function replyBytes(settlements: readonly SyncSettle[]): number {
+  return settlements.reduce((sum, { reply }) => sum + (reply?.length ?? 0), 0);
+}
+
 /** True if a sync only reads. */
 export function isReading({ records, queue, settlements }: Sync): boolean {
   if (settlements.length > 0) return false;

@@ -1,7 +1,13 @@
 import type { MailboxFront } from '../../../domain/mail/mail.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { ShardStreams } from '../../../domain/shard-streams.ts';
-import { isReading, type Sync, type SyncOutcome, type SyncWritten } from '../../../domain/sync/sync.ts';
+import {
+  isReading,
+  replyBytes,
+  type Sync,
+  type SyncOutcome,
+  type SyncWritten,
+} from '../../../domain/sync/sync.ts';
 import type { StorageConfig } from '../../config.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
 import { LmdbDevices } from '../devices/lmdb-devices.ts';
@@ -70,7 +76,8 @@ export class LmdbShard implements Shard {
 
   #write({ device, records: accepted, queue, settlements }: Sync): Promise<SyncWritten> {
     const records = encodeLogRecords(device, accepted);
-    return this.#queue.write('sync', { device, records, queue, settlements }, records.bytes.length);
+    const bytes = records.bytes.length + replyBytes(settlements);
+    return this.#queue.write('sync', { device, records, queue, settlements }, bytes);
   }
 
   #read({ device, queue }: Sync): SyncWritten {

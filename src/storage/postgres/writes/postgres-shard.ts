@@ -1,6 +1,6 @@
 import { logRecordBytes } from '../../../domain/records/record.ts';
 import type { Shard } from '../../../domain/shard.ts';
-import { isReading, type Sync, type SyncOutcome } from '../../../domain/sync/sync.ts';
+import { isReading, replyBytes, type Sync, type SyncOutcome } from '../../../domain/sync/sync.ts';
 import type { Database } from '../connection/database.ts';
 import { PostgresDevices } from '../devices/postgres-devices.ts';
 import type { PostgresLog } from '../log/postgres-log.ts';
@@ -50,13 +50,13 @@ export class PostgresShard implements Shard {
   }
 
   async sync(sync: Sync): Promise<SyncOutcome> {
-    const { device, records, queue, mail } = sync;
+    const { device, records, queue, settlements, mail } = sync;
     // Where a queue stands is rarely asked for alone: not worth a statement of its own.
     if (queue === undefined && isReading(sync)) {
       return { queue, settled: [], mailbox: await this.mail.front(device, mail) };
     }
     const bytes = records.reduce((sum, record) => sum + (record ? logRecordBytes(record) : 0), 0);
-    return this.#writer.write('sync', sync, bytes);
+    return this.#writer.write('sync', sync, bytes + replyBytes(settlements));
   }
 
   /** Sizes of the database. @throws ApiError unavailable */

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { payloadExtents } from '../../../src/device-api/sync/payload-extents.ts';
+import { extentsOf } from '../../../src/device-api/sync/extents.ts';
 
 /** What is found of each record, as text. */
 function payloadsIn(text: string, count: number): string[] {
   const json = Buffer.from(text);
-  const extents = payloadExtents(json, count);
+  const extents = extentsOf(json, 'records', 'payload', count);
   return Array.from({ length: count }, (_, index) =>
     json.toString('utf8', extents[2 * index], extents[2 * index + 1]),
   );

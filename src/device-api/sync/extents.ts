@@ -1,6 +1,6 @@
 /**
- * Finds where in a sync's body the payload of each record is: they are stored byte for byte (D11), and so without a
- * second parse. The JSON has been parsed before, so it is sound; of members with the same name the last one counts, as
+ * Finds where in a sync's body the payload of each record is, and the reply of each settlement: they are stored byte for
+ * byte (D11), and so without a second parse. The JSON has been parsed before, so it is sound; of members with the same name the last one counts, as
  * for `JSON.parse`.
  */
 
@@ -14,18 +14,30 @@ const openObject = 0x7b;
 const closeObject = 0x7d;
 const space = 0x20;
 
-const recordsName = Buffer.from('records');
-const payloadName = Buffer.from('payload');
+const names = {
+  records: Buffer.from('records'),
+  payload: Buffer.from('payload'),
+  settle: Buffer.from('settle'),
+  reply: Buffer.from('reply'),
+};
 
-/** The payload of each of `count` records as the offsets of its start and its end; both 0 for a record without one. */
-export function payloadExtents(json: Buffer, count: number): Uint32Array {
+/**
+ * That member of each of the `count` items of that list, as the offsets of its start and its end; both 0 for an item
+ * without it.
+ */
+export function extentsOf(
+  json: Buffer,
+  list: 'records' | 'settle',
+  member: 'payload' | 'reply',
+  count: number,
+): Uint32Array {
   const extents = new Uint32Array(2 * count);
   const found = { start: 0, end: 0 };
-  findMember(json, skipSpace(json, 0), recordsName, found);
+  findMember(json, skipSpace(json, 0), names[list], found);
   let at = skipSpace(json, found.start + 1);
   for (let index = 0; index < count; index += 1) {
     if (json[at] === openObject) {
-      at = findMember(json, at, payloadName, found);
+      at = findMember(json, at, names[member], found);
       extents[2 * index] = found.start;
       extents[2 * index + 1] = found.end;
     } else at = endOfValue(json, at);

@@ -1,0 +1,57 @@
+import { replyBytesMax } from '../../core/bounds.ts';
+import { ApiError } from '../../core/errors.ts';
+import { parseUuid } from '../../core/uuid.ts';
+import type { Fleets } from '../../declarations/fleet.ts';
+import { checkDepth } from '../../declarations/schemas/payload.ts';
+import type { SettleVerb } from '../../domain/mail/mail.ts';
+import type { SyncSettle } from '../../domain/sync/sync.ts';
+import { asReply, checkedReply } from '../endpoints/mail-reply.ts';
+import type { DeviceRequest } from '../server/endpoint.ts';
+import { invalid, knownMembers, type SyncBody } from './sync-body.ts';
+
+const membersOfSettlement = ['id', 'verb', 'reply'];
+const verbs: readonly unknown[] = ['ack', 'reject', 'requeue'] satisfies SettleVerb[];
+
+/** Judges each settlement by itself, as its own route would: what is to be settled, or why it is refused. */
+export function judgeSettlements(
+  { settlements, replyOf }: SyncBody,
+  request: DeviceRequest,
+  fleets: Fleets,
+): Promise<(SyncSettle | ApiError)[]> {
+  return Promise.all(
+    settlements.map((item, index) =>
+      judge(item, () => replyOf(index), request, fleets).catch((error: unknown) => {
+        if (error instanceof ApiError) return error;
+        throw error;
+      }),
+    ),
+  );
+}
+
+async function judge(
+  item: unknown,
+  bytesOfReply: () => Buffer,
+  request: DeviceRequest,
+  fleets: Fleets,
+): Promise<SyncSettle> {
+  const { id, verb, reply } = knownMembers(item, 'A settlement', membersOfSettlement);
+  if (!isVerb(verb)) throw invalid('verb must be ack, reject or requeue.');
+  if (typeof id !== 'string') throw invalid('id must be a string.');
+  const mailId = parseUuid(id);
+  if (mailId === undefined) throw new ApiError('invalid_mail_id');
+  const settling: SyncSettle = { mailId, verb };
+  if (reply !== undefined) {
+    const bytes = bytesOfReply();
+    if (bytes.length > replyBytesMax) {
+      throw new ApiError('request_too_large', { msg: `The reply is larger than ${replyBytesMax} bytes.` });
+    }
+    checkDepth(bytes);
+    const sent = asReply(verb, reply, bytes);
+    if (sent !== undefined) settling.reply = await checkedReply(request, fleets, mailId, sent);
+  }
+  return settling;
+}
+
+export function isVerb(verb: unknown): verb is SettleVerb {
+  return verbs.includes(verb);
+}
