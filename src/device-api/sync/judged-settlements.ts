@@ -13,19 +13,22 @@ const membersOfSettlement = ['id', 'verb', 'reply'];
 const verbs: readonly unknown[] = ['ack', 'reject', 'requeue'] satisfies SettleVerb[];
 
 /** Judges each settlement by itself, as its own route would: what is to be settled, or why it is refused. */
-export function judgeSettlements(
+export async function judgeSettlements(
   { settlements, replyOf }: SyncBody,
   request: DeviceRequest,
   fleets: Fleets,
 ): Promise<(SyncSettle | ApiError)[]> {
-  return Promise.all(
-    settlements.map((item, index) =>
-      judge(item, () => replyOf(index), request, fleets).catch((error: unknown) => {
-        if (error instanceof ApiError) return error;
-        throw error;
-      }),
-    ),
-  );
+  const judged: (SyncSettle | ApiError)[] = [];
+  // One after the other: on a database some of them need a read each.
+  for (const [index, item] of settlements.entries()) {
+    try {
+      judged.push(await judge(item, () => replyOf(index), request, fleets));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      judged.push(error);
+    }
+  }
+  return judged;
 }
 
 async function judge(
