@@ -141,7 +141,7 @@ export class Schema {
     let least = milliseconds;
     if (milliseconds <= limit * repeatedCheckFactor) {
       const startedAtMs = performance.now();
-      errorsOf(compiled, value, bytes);
+      errorsOf(compiled, value, bytes, undefined);
       least = Math.min(milliseconds, performance.now() - startedAtMs);
     }
     if (least <= limit) return;
@@ -161,11 +161,12 @@ function errorsOf(
   compiled: Compiled,
   value: JsonObject,
   bytes: number,
-  allowance = new CheckAllowance(),
+  allowance: CheckAllowance | undefined,
 ): FieldError[] | undefined {
   try {
     if (compiled.validator.matches(value)) return undefined;
-    const isCheap = allowance.takeReport(compiled.exhaustiveSteps() * bytes);
+    const steps = compiled.exhaustiveSteps() * bytes;
+    const isCheap = (allowance ?? new CheckAllowance()).takeReport(steps);
     return compiled.validator.errorsOf(value, isCheap ? 'all' : 'first');
   } catch (error) {
     if (error instanceof RangeError) return [{ path: '', msg: 'is nested too deeply' }];
