@@ -27,7 +27,7 @@ export const clients = {
 
 /** Event that a driver reports. */
 export interface ClientEvent {
-  event: 'status' | 'mail' | 'queued' | 'flushed';
+  event: 'status' | 'mail' | 'queued' | 'flushed' | 'slept';
   id?: string;
   reason?: string;
   queued?: number;
@@ -83,11 +83,20 @@ export class ClientProcess implements AsyncDisposable {
   }
 
   /** Waits until nothing waits in the queue any more. */
-  async flushed(seconds = 90): Promise<ClientEvent> {
-    const before = this.of('flushed').length;
-    this.#say({ do: 'flush', seconds });
-    await until(() => this.of('flushed').length > before, (seconds + 5) * 1_000);
-    const last = this.of('flushed').at(-1);
+  flushed(seconds = 90): Promise<ClientEvent> {
+    return this.#emptied('flush', 'flushed', seconds);
+  }
+
+  /** Waits until the device sleeps, with nothing left to do. */
+  slept(seconds = 90): Promise<ClientEvent> {
+    return this.#emptied('sleep', 'slept', seconds);
+  }
+
+  async #emptied(command: string, event: ClientEvent['event'], seconds: number): Promise<ClientEvent> {
+    const before = this.of(event).length;
+    this.#say({ do: command, seconds });
+    await until(() => this.of(event).length > before, (seconds + 5) * 1_000);
+    const last = this.of(event).at(-1);
     if (last?.empty !== true) throw new Error(`${JSON.stringify(last)} ${this.#stderr}`);
     return last;
   }

@@ -5,10 +5,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFleet, type TestDevice, type TestFleet } from '../harness/devices/device.ts';
 import { FakedClock } from '../harness/machine/faked-clock.ts';
+import { SmallDisk } from '../harness/machine/small-disk.ts';
 import { TestServer, temporaryFolder } from '../harness/server/server.ts';
 import { pause, until } from '../harness/server/vitals.ts';
 import { ClientProcess, clients } from './client-process.ts';
 import { HostileRelay, type Weather } from './hostile-relay.ts';
+import { OldServer } from './old-server.ts';
 
 interface FoundRecord {
   kind: string;
@@ -127,6 +129,112 @@ describe.each(Object.entries(clients))('the %s client', (_, command) => {
       await client.close();
     }
     expect(await sentBy(device)).toEqual(upTo(4));
+  });
+
+  it('what is measured offline by a clock that is hours off has its time corrected', async () => {
+    const device = await fleet.createDevice();
+    const clock = new FakedClock();
+    const spki = new X509Certificate(server.ca).publicKey.export({ type: 'spki', format: 'der' });
+    const pins = [createHash('sha256').update(spki).digest('base64')];
+    for (const [round, hours] of [-2, 5 * 365 * 24].entries()) {
+      clock.set(hours * 3_600);
+      relay.weather = 'refuse';
+      const options = optionsOf(device, { ca: undefined, pins });
+      await using client = new ClientProcess(command, options, clock.environment);
+      const beforeMs = Date.now();
+      client.send('datapoint', round);
+      await client.queued(1);
+      const afterMs = Date.now();
+      // It is the passing of time that is tested.
+      await pause(3_000);
+      relay.weather = 'pass';
+      await client.flushed();
+      const recordedMs = Date.parse((await recordsOf(device)).at(-1)?.recorded_at ?? '');
+      // `Date` has whole seconds.
+      expect(recordedMs).toBeGreaterThanOrEqual(beforeMs - 2_000);
+      expect(recordedMs).toBeLessThanOrEqual(afterMs + 2_000);
+    }
+    expect(await sentBy(device)).toEqual([0, 1]);
+  });
+
+  it('what waits on a disk that is full is sent all the same, each once, and mail is taken', async () => {
+    const device = await fleet.createDevice();
+    using disk = new SmallDisk(1);
+    const options = optionsOf(device, { queue: join(disk.path, 'queue') });
+    {
+      relay.weather = 'refuse';
+      await using client = new ClientProcess(command, options);
+      for (let n = 0; n < 20; n += 1) client.send('datapoint', n);
+      await client.queued(20);
+      disk.fill();
+      await device.sendMail('order', '{"verb":"ack"}');
+      client.takeMail();
+      relay.weather = 'pass';
+      await client.flushed();
+      await until(async () => (await device.mails()).length === 0);
+      await client.kill();
+    }
+    disk.makeRoom();
+    await using client = new ClientProcess(command, options);
+    client.send('datapoint', 20);
+    expect(await client.flushed()).toMatchObject({ dropped: 0, refused: 0, doubtful: 0 });
+    expect(await sentBy(device)).toEqual(upTo(21));
+  });
+
+  it('a device that polls sleeps once all is sent and its mail is taken: one connection a wake', async () => {
+    const device = await fleet.createDevice();
+    await using path = await HostileRelay.open(server.port);
+    const options = optionsOf(device, { url: `https://127.0.0.1:${path.port}`, polls: true });
+    await using client = new ClientProcess(command, options);
+    client.takeMail();
+    for (const [wake, verb] of ['ack', 'reject', 'ack'].entries()) {
+      for (let mail = 0; mail < 3; mail += 1)
+        await device.sendMail('order', JSON.stringify({ n: mail, verb }));
+      client.send('datapoint', wake);
+      await client.queued(wake + 1);
+      expect(await client.slept()).toMatchObject({ queued: 0 });
+      expect(await device.mails()).toEqual([]);
+      expect(client.of('mail')).toHaveLength(3 * (wake + 1));
+      expect(path.arrivalsMs).toHaveLength(wake + 1);
+    }
+    await client.close();
+    // What is put off comes with a later wake.
+    await using other = new ClientProcess(command, options);
+    other.takeMail();
+    await device.sendMail('order', '{"busy":600}');
+    other.send('datapoint', 3);
+    await other.queued(1);
+    await other.slept();
+    expect(await device.mails()).toHaveLength(1);
+    expect(await sentBy(device)).toEqual(upTo(4));
+  });
+
+  it('a server that knows no sync is sent all by single routes, and is not asked again each time', async () => {
+    const device = await fleet.createDevice();
+    await using old = await OldServer.open(server.port, server.ca);
+    const options = optionsOf(device, { url: `https://127.0.0.1:${old.port}` });
+    await using client = new ClientProcess(command, options);
+    client.takeMail();
+    for (const verb of ['ack', 'requeue', 'reject']) await device.sendMail('order', JSON.stringify({ verb }));
+    for (let n = 0; n < 20; n += 1) client.send(n % 5 === 0 ? 'message' : 'datapoint', n);
+    await client.queued(20);
+    expect(await client.flushed()).toMatchObject({ dropped: 0, refused: 0, doubtful: 0 });
+    await until(async () => (await device.mails()).length === 0);
+    expect(await sentBy(device)).toEqual(upTo(20));
+    expect(client.of('mail')).toHaveLength(4);
+    expect(old.askedForSync).toBeLessThanOrEqual(1);
+  });
+
+  it('what is too large for a sync goes by its own route, in its order', async () => {
+    const device = await fleet.createDevice();
+    relay.weather = 'refuse';
+    await using client = new ClientProcess(command, optionsOf(device));
+    for (let n = 0; n < 5; n += 1)
+      client.send('datapoint', n, n === 2 ? { payload: { n, text: 'x'.repeat(65_000) } } : {});
+    await client.queued(5);
+    relay.weather = 'pass';
+    expect(await client.flushed()).toMatchObject({ refused: 0 });
+    expect(await sentBy(device)).toEqual(upTo(5));
   });
 
   it('a full queue drops the oldest datapoints first and messages last, and counts them', async () => {

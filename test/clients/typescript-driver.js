@@ -20,6 +20,7 @@ const device = new Device({
   ...(options.pins && { pins: options.pins }),
   queue: options.queue,
   queueEntriesMax: options.queue_entries_max ?? 100_000,
+  isPolling: options.polls ?? false,
   startDelaySeconds: options.start_delay_seconds,
   pace: {
     retrySecondsMax: options.retry_seconds_max ?? 60,
@@ -52,6 +53,9 @@ for await (const line of lines) {
   else if (command.do === 'flush') {
     const empty = await device.flush(command.seconds);
     say('flushed', { empty, ...device.status });
+  } else if (command.do === 'sleep') {
+    const empty = await device.sleep(command.seconds);
+    say('slept', { empty, ...device.status });
   } else if (command.do === 'close') {
     await device.close();
     break;

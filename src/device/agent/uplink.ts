@@ -1,12 +1,13 @@
 import { uptime } from 'node:os';
 import { type Answer, isFinal } from '../client/answer.ts';
 import type { Connection } from '../client/connection.ts';
-import { mintIdempotencyKey } from '../client/idempotency-key.ts';
 import { ServerLink } from '../client/link.ts';
 import { MailWatch } from '../client/mail-watch.ts';
 import { backoffSeconds, defaultPace } from '../client/pace.ts';
 import { DeviceQueue } from '../client/queue/queue.ts';
-import { QueueSender, sendHeaders } from '../client/sync-loop.ts';
+import { mintIdempotencyKey } from '../client/sending/idempotency-key.ts';
+import { sendHeaders } from '../client/sending/own-route.ts';
+import { SyncLoop } from '../client/sending/sync-loop.ts';
 import { UnreachableError } from '../client/trust.ts';
 import { AgentError } from './agent-error.ts';
 import type { AgentSettings } from './settings.ts';
@@ -33,7 +34,7 @@ export class Uplink {
   readonly link: ServerLink;
   readonly #hasQueue: boolean;
   readonly #queue: DeviceQueue;
-  readonly #sender: QueueSender;
+  readonly #loop: SyncLoop;
   readonly #watch: MailWatch;
   readonly #connection: Connection;
   readonly #work: Promise<void>[] = [];
@@ -55,13 +56,13 @@ export class Uplink {
     this.#queue = new DeviceQueue(settings.queuePath, queueLimits);
     const startDelaySeconds = uptime() < bootSeconds ? firstSecondsMax : 0;
     this.#outcome = Promise.race([outcome, this.link.pause(startDelaySeconds + firstSecondsMax)]);
-    const options = { heartbeatSeconds: 60, startDelaySeconds, claim: undefined };
-    this.#sender = new QueueSender(this.link, this.#queue, options);
+    const options = { heartbeatSeconds: 60, startDelaySeconds, claim: undefined, isPolling: false };
+    this.#loop = new SyncLoop(this.link, this.#queue, options);
     this.#connection = this.link.connect();
     this.#watch = new MailWatch(this.link, this.#connection);
     // After the same delay as the sender.
     const watch = new Promise<void>((resolve) => {
-      this.#work.push(this.#sender.run(resolve));
+      this.#work.push(this.#loop.run(resolve));
     }).then(() => this.#watch.run(async () => mailWaits()));
     this.#work.push(watch);
   }
@@ -113,7 +114,7 @@ export class Uplink {
   /** Notes that the server did not answer this device, and has the connection tried again until it does. */
   #doubt(error: unknown): void {
     this.link.reportError(error, 0);
-    this.#sender.heartbeat();
+    this.#loop.heartbeat();
   }
 
   /** Sends a datapoint or a message: the server's answer, or undefined if it was queued. */
@@ -163,11 +164,12 @@ export class Uplink {
     const recordedMs = pulse.recordedAt === undefined ? Number.NaN : Date.parse(pulse.recordedAt);
     const nowMs = Number.isNaN(recordedMs) ? this.link.nowMs() : recordedMs;
     const atMs = key === null || !Number.isNaN(recordedMs) ? nowMs : null;
-    const entry = { kind: pulse.kind, name: pulse.name, body, atMs, key, keyMs };
+    const isClockUnheard = Number.isNaN(recordedMs) && !this.link.isClockHeard;
+    const entry = { kind: pulse.kind, name: pulse.name, body, atMs, isClockUnheard, key, keyMs };
     const { dropped, stored } = this.#queue.add(entry);
     await stored;
     if (dropped > 0) this.link.say(`The queue is full: ${dropped} of the oldest entries were dropped.`);
-    this.#sender.wake();
+    this.#loop.wake();
     return undefined;
   }
 
@@ -175,7 +177,7 @@ export class Uplink {
     this.link.close();
     this.#watch.close();
     const cut = (): void => {
-      this.#sender.close();
+      this.#loop.close();
       this.#connection.close();
     };
     const timer = setTimeout(cut, 5_000);

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { payloadBytesMax } from './answer.ts';
-import { type Connection, parseServerUrl } from './connection.ts';
+import { parseServerUrl } from './connection.ts';
 import { ServerLink } from './link.ts';
 import { MailWatch } from './mail-watch.ts';
 import { type MailHandler, MailWorker } from './mail-worker.ts';
 import { defaultPace, type Pace } from './pace.ts';
 import { DeviceQueue } from './queue/queue.ts';
-import { QueueSender } from './sync-loop.ts';
+import { SyncLoop } from './sending/sync-loop.ts';
 import { createTrust } from './trust.ts';
 
 const queueBytesMaxDefault = 16 * 1024 * 1024;
@@ -39,6 +39,11 @@ export interface ClientOptions {
    * moment. Default 10.
    */
   startDelaySeconds?: number;
+  /**
+   * Asks for mail with what it sends, and every 30 s to 5 min, instead of holding an event stream open: one connection
+   * in all. For devices that `sleep`.
+   */
+  isPolling?: boolean;
   /** How often it tries what has failed. */
   pace?: Partial<Pace>;
   /** Called whenever something happened that an operator would want to know. */
@@ -66,11 +71,12 @@ export interface ClientStatus {
 export class DeviceClient {
   readonly #link: ServerLink;
   readonly #queue: DeviceQueue;
-  readonly #sender: QueueSender;
+  readonly #loop: SyncLoop;
+  readonly #isPolling: boolean;
   readonly #onStatus: ClientOptions['onStatus'];
   readonly #ready: Promise<void>;
   readonly #work: Promise<void>[] = [];
-  #mail: { worker: MailWorker; watch: MailWatch; connection: Connection } | undefined;
+  #watch: MailWatch | undefined;
 
   constructor(options: ClientOptions) {
     const { fleet, id, secret, claim, ca, queue, onStatus } = options;
@@ -90,9 +96,11 @@ export class DeviceClient {
       bytesMax: options.queueBytesMax ?? queueBytesMaxDefault,
       entriesMax: options.queueEntriesMax ?? queueEntriesMaxDefault,
     });
-    const { heartbeatSeconds = 60, startDelaySeconds = 10 } = options;
-    this.#sender = new QueueSender(this.#link, this.#queue, { heartbeatSeconds, startDelaySeconds, claim });
-    this.#ready = new Promise((resolve) => this.#work.push(this.#sender.run(resolve)));
+    const { heartbeatSeconds = 60, startDelaySeconds = 10, isPolling = false } = options;
+    this.#isPolling = isPolling;
+    const loopOptions = { heartbeatSeconds, startDelaySeconds, claim, isPolling };
+    this.#loop = new SyncLoop(this.#link, this.#queue, loopOptions);
+    this.#ready = new Promise((resolve) => this.#work.push(this.#loop.run(resolve)));
   }
 
   /** Queues a datapoint of the schema `name`; resolves when it is on disk. at: when it was measured; now, if absent. */
@@ -108,19 +116,23 @@ export class DeviceClient {
 
   /** Sends a heartbeat now, or as soon as the server is reached. */
   heartbeat(): void {
-    this.#sender.heartbeat();
+    this.#loop.heartbeat();
   }
 
   /** Begins to take mail, one at a time. */
   onMail(handler: MailHandler): void {
-    if (this.#mail !== undefined) {
-      this.#mail.worker.handler = handler;
+    if (this.#loop.mail !== undefined) {
+      this.#loop.mail.handler = handler;
       return;
     }
-    const connection = this.#link.connect();
-    const worker = new MailWorker(this.#link, this.#queue, connection, handler);
-    const watch = new MailWatch(this.#link, connection);
-    this.#mail = { worker, watch, connection };
+    const worker = new MailWorker(this.#link, this.#queue, () => this.#loop.wake(), handler);
+    this.#loop.mail = worker;
+    if (this.#isPolling) {
+      this.#loop.wake();
+      return;
+    }
+    const watch = new MailWatch(this.#link, this.#loop.connection);
+    this.#watch = watch;
     this.#work.push(this.#ready.then(() => watch.run(() => worker.workThrough())));
   }
 
@@ -140,23 +152,28 @@ export class DeviceClient {
 
   /** Waits until the queue is empty; whether it is. */
   flush(seconds = Number.POSITIVE_INFINITY): Promise<boolean> {
-    return this.#sender.flush(seconds);
+    return this.#loop.flush(seconds);
+  }
+
+  /**
+   * Sends what waits, and takes mail until the mailbox is empty, or all in it was put off; whether that is done. Then the
+   * connection is closed, and nothing happens until something is queued, a heartbeat is asked for, or it sleeps again.
+   * Needs `isPolling`.
+   */
+  async sleep(seconds = Number.POSITIVE_INFINITY): Promise<boolean> {
+    if (!this.#isPolling) throw new Error('A device that sleeps needs the option isPolling.');
+    return this.#loop.sleep(seconds);
   }
 
   /** Ends; what waits stays in the queue file. Gives a request that is under way so many seconds to end. */
   async close(seconds = 5): Promise<void> {
     this.#link.close();
-    this.#mail?.watch.close();
-    const cut = setTimeout(() => this.#cut(), seconds * 1_000);
+    this.#watch?.close();
+    const cut = setTimeout(() => this.#loop.close(), seconds * 1_000);
     await Promise.allSettled(this.#work);
     clearTimeout(cut);
-    this.#cut();
+    this.#loop.close();
     await this.#queue.close();
-  }
-
-  #cut(): void {
-    this.#sender.close();
-    this.#mail?.connection.close();
   }
 
   async #add(kind: 'datapoint' | 'msg', name: string, payload: object, at: Date | undefined): Promise<void> {
@@ -166,11 +183,20 @@ export class DeviceClient {
       throw new Error(`A payload has at most ${payloadBytesMax} bytes, not ${bytes}.`);
     const atMs = at?.getTime() ?? this.#link.nowMs();
     if (Number.isNaN(atMs)) throw new Error('The time is invalid.');
-    const entry = { kind, name: encodeURIComponent(name), body, atMs, key: null, keyMs: null };
+    const isClockUnheard = !this.#link.isClockHeard;
+    const entry = {
+      kind,
+      name: encodeURIComponent(name),
+      body,
+      atMs,
+      isClockUnheard,
+      key: null,
+      keyMs: null,
+    };
     const { dropped, stored } = this.#queue.add(entry);
     await stored;
     if (dropped > 0) this.#link.say(`The queue is full: ${dropped} of the oldest entries were dropped.`);
-    this.#sender.wake();
+    this.#loop.wake();
   }
 
   #tell(): void {

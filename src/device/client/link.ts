@@ -40,6 +40,9 @@ export class ServerLink {
   /** Mails that wait, as last heard. */
   mailbox: number | null = null;
   #clockMs = 0;
+  isClockHeard = false;
+  /** How far the server's clock was ahead when it was first heard: of what was dated before that, too. */
+  firstAheadMs = 0;
 
   /** changed: called after whatever an operator would want to know. */
   constructor(address: ServerAddress, identity: DeviceIdentity, pace: Pace, changed: () => void) {
@@ -92,8 +95,11 @@ export class ServerLink {
   /** Takes from an answer what it says beside its body. */
   hear({ status, headers }: Pick<Answer, 'status' | 'headers'>): void {
     const aheadMs = Date.parse(headers.date ?? '') - Date.now();
-    if (!Number.isNaN(aheadMs))
+    if (!Number.isNaN(aheadMs)) {
       this.#clockMs = Math.abs(aheadMs) > clockSecondsTolerated * 1_000 ? aheadMs : 0;
+      if (!this.isClockHeard) this.firstAheadMs = this.#clockMs;
+      this.isClockHeard = true;
+    }
     const size = headers['x-mailbox-size'];
     if (typeof size === 'string' && /^\d+$/.test(size)) this.mailbox = Number(size);
     if (status >= 200 && status < 300 && !this.isConnected) {

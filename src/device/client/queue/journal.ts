@@ -11,14 +11,18 @@ import {
   rmSync,
   statSync,
   write,
+  writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { ProcessLock } from './process-lock.ts';
 
 const [writeAsync, syncAsync, renameAsync] = [promisify(write), promisify(fdatasync), promisify(rename)];
-/** For a file whose lines are appended, also once it was shortened. */
-const emptied = constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
+/**
+ * What the next rewriting goes into is there before, with room for this: so a disk that is full can be given back what
+ * the journal takes of it.
+ */
+const reserveBytes = 4_096;
 /** A journal is rewritten when it has grown to twice what it was rewritten to, but not for less than this. */
 const rewriteBytesMin = 262_144;
 
@@ -28,6 +32,8 @@ export interface JournalOwner<Entry> {
   apply(entry: Entry): void;
   /** Forgets everything: all entries follow. */
   reset(): void;
+  /** So many lines could not be read. */
+  damaged(lines: number): void;
   /** Entries that lead to the state as it is now. */
   snapshot(): Iterable<Entry>;
 }
@@ -59,9 +65,10 @@ export class QueueJournal<Entry> {
     this.#owner = owner;
     this.#lock = ProcessLock.take(`${path}.lock`);
     try {
-      rmSync(`${path}.new`, { force: true });
-      this.#file = openSync(path, 'a+', 0o600);
+      this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+      this.#reserve();
       const damaged = this.#read();
+      this.#owner.damaged(damaged);
       // A file whose name is not on disk is gone after a loss of power, with all that is in it.
       if (this.#bytes === 0) syncFolderNow(dirname(path));
       // A torn line would swallow what is appended to it.
@@ -105,25 +112,40 @@ export class QueueJournal<Entry> {
     const text = Buffer.from(entries.map(lineOf).join(''));
     try {
       if (this.#bytes + text.length > this.#rewriteBytes) await this.#rewrite();
-      else {
-        await writeAll(this.#file, text);
-        await syncAsync(this.#file);
-        this.#bytes += text.length;
-      }
+      // On a disk that is full there may be room for what is left of it.
+      else await this.#append(text).catch(() => this.#rewrite(this.#bytes / 2));
     } catch (error) {
       this.#takeBack();
       throw error;
     }
   }
 
-  async #rewrite(): Promise<void> {
-    const text = Buffer.from([...this.#owner.snapshot()].map(lineOf).join(''));
-    const file = openSync(`${this.#path}.new`, emptied, 0o600);
+  async #append(text: Buffer): Promise<void> {
+    await writeAll(this.#file, text, this.#bytes);
+    await syncAsync(this.#file);
+    this.#bytes += text.length;
+  }
+
+  /** Makes the file that the next rewriting goes into, as far as there is room. */
+  #reserve(): void {
     try {
-      await writeAll(file, text);
+      writeFileSync(`${this.#path}.new`, Buffer.alloc(reserveBytes), { mode: 0o600 });
+    } catch {
+      // Then that file is shorter, or not there.
+    }
+  }
+
+  async #rewrite(bytesMax = Number.POSITIVE_INFINITY): Promise<void> {
+    const text = Buffer.from([...this.#owner.snapshot()].map(lineOf).join(''));
+    if (text.length > bytesMax) throw new Error('The disk has no room for the queue.');
+    const file = openSync(`${this.#path}.new`, constants.O_RDWR | constants.O_CREAT, 0o600);
+    try {
+      await writeAll(file, text, 0);
+      ftruncateSync(file, text.length);
       await syncAsync(file);
       await renameAsync(`${this.#path}.new`, this.#path);
     } catch (error) {
+      ftruncateSync(file, reserveBytes);
       closeSync(file);
       throw error;
     }
@@ -133,6 +155,7 @@ export class QueueJournal<Entry> {
     this.#bytes = text.length;
     this.#rewriteBytes = Math.max(rewriteBytesMin, 2 * text.length);
     syncFolderNow(dirname(this.#path));
+    this.#reserve();
   }
 
   /** Makes the state again what is on disk, and what still waits for it. */
@@ -151,13 +174,14 @@ export class QueueJournal<Entry> {
   async close(): Promise<void> {
     await this.#last;
     closeSync(this.#file);
+    rmSync(`${this.#path}.new`, { force: true });
     this.#lock.release();
   }
 }
 
-async function writeAll(file: number, bytes: Buffer): Promise<void> {
+async function writeAll(file: number, bytes: Buffer, from: number): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
-    const { bytesWritten } = await writeAsync(file, bytes, at, bytes.length - at);
+    const { bytesWritten } = await writeAsync(file, bytes, at, bytes.length - at, from + at);
     at += bytesWritten;
   }
 }
