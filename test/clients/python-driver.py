@@ -19,6 +19,7 @@ def say(**event):
 
 options = json.loads(sys.stdin.readline())
 fleetpost.RETRY_SECONDS_MAX = options.pop("retry_seconds_max", 60)
+options["is_polling"] = options.pop("polls", False)
 fleetpost.STREAM_AGAIN_SECONDS = fleetpost.POLL_SECONDS_MIN = fleetpost.UNAUTHORIZED_SECONDS_MAX = 1.0
 device = fleetpost.Device(**options, on_status=lambda status: say(event="status", **status._asdict()))
 
@@ -49,6 +50,8 @@ for line in sys.stdin:
         device.heartbeat()
     elif do == "flush":
         say(event="flushed", empty=device.flush(command["seconds"]), **device.status._asdict())
+    elif do == "sleep":
+        say(event="slept", empty=device.sleep(command["seconds"]), **device.status._asdict())
     elif do == "close":
         device.close()
         break
