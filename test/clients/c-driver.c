@@ -19,7 +19,7 @@ static char buffer[FLEETPOST_HEAD_BYTES + FLEETPOST_BODY_BYTES_MAX];
 static const struct fleetpost_port *port;
 static char requeued[64][37];
 static size_t requeued_count;
-static int64_t flush_until_ms, busy_until_ms;
+static int64_t flush_until_ms, sleep_until_ms, busy_until_ms;
 
 /** The place where the value of a member begins; NULL: there is none, or it is null. */
 static const char *member(const char *json, const char *name) {
@@ -111,6 +111,8 @@ static bool command(const char *json) {
   else if (strcmp(what, "heartbeat") == 0) fleetpost_heartbeat(&device);
   else if (strcmp(what, "flush") == 0) {
     flush_until_ms = fleetpost_posix_time(NULL, FLEETPOST_STEADY) + (int64_t)(1000 * number(json, "seconds", 0));
+  } else if (strcmp(what, "sleep") == 0) {
+    sleep_until_ms = fleetpost_posix_time(NULL, FLEETPOST_STEADY) + (int64_t)(1000 * number(json, "seconds", 0));
   } else {
     char payload[256] = {0};
     const char *from = member(json, "payload");
@@ -136,6 +138,15 @@ static void check_flush(void) {
   say_status("flushed", status.queued == 0 ? "\"empty\":true," : "\"empty\":false,", &status);
 }
 
+static void check_sleep(void) {
+  if (sleep_until_ms == 0) return;
+  bool is_asleep = fleetpost_sleep(&device), is_late = fleetpost_posix_time(NULL, FLEETPOST_STEADY) > sleep_until_ms;
+  struct fleetpost_status status = fleetpost_status(&device);
+  if (!is_asleep && !is_late) return;
+  sleep_until_ms = 0;
+  say_status("slept", is_asleep ? "\"empty\":true," : "\"empty\":false,", &status);
+}
+
 int main(void) {
   static char input[65536];
   size_t length = 0;
@@ -157,6 +168,7 @@ int main(void) {
     }
     int32_t wait_ms = is_started ? fleetpost_step(&device) : 0;
     check_flush();
+    if (is_started) check_sleep();
     fflush(stdout);
     struct pollfd commands = {STDIN_FILENO, POLLIN, 0};
     if (is_started) fleetpost_posix_wait(port, wait_ms < 200 ? wait_ms : 200, STDIN_FILENO);

@@ -88,6 +88,7 @@ static int add(struct fleetpost_device *device, bool is_message, const char *nam
   entry.body_bytes = (uint32_t)bytes;
   entry.is_message = is_message;
   entry.at_ms = at_ms != 0 ? at_ms : fleetpost_now_ms(device);
+  device->sleep = FLEETPOST_AWAKE;
   uint32_t dropped = device->queue.counts[FLEETPOST_DROPPED];
   int result = fleetpost_queue_add(device, &entry, json);
   if (dropped != device->queue.counts[FLEETPOST_DROPPED]) {
@@ -105,12 +106,35 @@ int fleetpost_message(struct fleetpost_device *device, const char *name, const c
 }
 
 void fleetpost_heartbeat(struct fleetpost_device *device) {
+  device->sleep = FLEETPOST_AWAKE;
   device->is_heartbeat_asked = true;
 }
 
 void fleetpost_on_mail(struct fleetpost_device *device, fleetpost_mail_handler *handler, void *context) {
   device->on_mail = handler;
   device->mail_context = context;
+}
+
+/** Mail may be fetched: there may be some, and not all of it was put off. */
+static bool may_fetch(const struct fleetpost_device *device, int64_t now_ms) {
+  return device->on_mail != NULL && device->is_mail_wanted && now_ms >= device->mail_at_ms;
+}
+
+bool fleetpost_sleep(struct fleetpost_device *device) {
+  if (device->sleep == FLEETPOST_AWAKE && device->on_mail != NULL) device->is_mail_wanted = true;
+  if (device->sleep == FLEETPOST_AWAKE) device->sleep = FLEETPOST_DROWSY;
+  bool is_sending = device->queue.entries > 0 || device->is_heartbeat_asked || device->requests.phase != FLEETPOST_IDLE;
+  if (is_sending || device->has_mail || !device->is_claimed || may_fetch(device, fleetpost_steady_ms(device))) return false;
+  device->sleep = FLEETPOST_ASLEEP;
+  fleetpost_close(device);
+  return true;
+}
+
+/** The time of the oldest entry is needed, and by a clock that may be wrong. */
+static bool needs_clock(struct fleetpost_device *device) {
+  if (device->is_clock_heard || fleetpost_queue_read(device, device->place, &device->entry) != FLEETPOST_OK) return false;
+  int64_t age_ms = fleetpost_now_ms(device) - device->entry.at_ms;
+  return fleetpost_now_ms(device) < FLEETPOST_RELEASED_MS || age_ms > 1000 || age_ms < -1000;
 }
 
 static int64_t heartbeat_at_ms(const struct fleetpost_device *device) {
@@ -120,17 +144,14 @@ static int64_t heartbeat_at_ms(const struct fleetpost_device *device) {
 }
 
 static enum fleetpost_job choose(struct fleetpost_device *device, int64_t now_ms) {
-  bool may_fetch = device->on_mail != NULL && device->is_mail_wanted && now_ms >= device->mail_at_ms;
   if (!device->is_claimed) return FLEETPOST_JOB_CLAIM;
   if (device->has_mail) return FLEETPOST_JOB_SETTLE;
   device->place = fleetpost_queue_head(device);
   // In turns, so that neither a full queue nor a full mailbox holds up the other.
-  if (may_fetch && (device->is_mail_turn || device->place == FLEETPOST_NO_PLACE)) return FLEETPOST_JOB_FETCH;
-  if (device->place != FLEETPOST_NO_PLACE) {
-    // A device without a clock asks for the time first: the key and the time of an entry go by it.
-    bool has_time = device->is_clock_heard || fleetpost_now_ms(device) >= FLEETPOST_RELEASED_MS;
-    return has_time ? FLEETPOST_JOB_SEND : FLEETPOST_JOB_HEARTBEAT;
-  }
+  if (may_fetch(device, now_ms) && (device->is_mail_turn || device->place == FLEETPOST_NO_PLACE)) return FLEETPOST_JOB_FETCH;
+  // The key and the time of an entry go by the clock: that of the server is asked for first.
+  if (device->place != FLEETPOST_NO_PLACE) return needs_clock(device) ? FLEETPOST_JOB_HEARTBEAT : FLEETPOST_JOB_SEND;
+  if (device->sleep == FLEETPOST_ASLEEP) return FLEETPOST_JOB_NONE;
   if (now_ms >= heartbeat_at_ms(device)) return FLEETPOST_JOB_HEARTBEAT;
   return device->on_mail != NULL && now_ms >= device->look_at_ms ? FLEETPOST_JOB_LOOK : FLEETPOST_JOB_NONE;
 }
@@ -163,10 +184,16 @@ static bool is_final(int status) {
   return status >= 400 && status < 500 && status != 401 && status != 403 && status != 408 && status != 425 && status != 429;
 }
 
+/** Any answer says whether there is mail (D28). Not with an event stream: that may have told of mail since. */
+static void hear_of_mail(struct fleetpost_device *device, const struct fleetpost_answer *answer) {
+  if (device->options.is_polling && answer->mailbox_size >= 0) device->is_mail_wanted = device->on_mail != NULL && answer->mailbox_size > 0;
+}
+
 static int finish_send(struct fleetpost_device *device, int status) {
   struct fleetpost_key key = device->queue.key;
   if (status == 201) {
     device->is_mail_turn = true;
+    hear_of_mail(device, &device->requests.answer);
     return leave(device, -1);
   }
   if (status == 400 && fleetpost_answer_has_code(device, "invalid_idempotency_key")) {
@@ -251,11 +278,9 @@ static void finish(struct fleetpost_device *device, int64_t now_ms) {
 static void begin(struct fleetpost_device *device, enum fleetpost_job job, int64_t now_ms) {
   int result = FLEETPOST_OK;
   // How a mail ended is in the store before the server is told: a crash from here on handles it no second time.
+  // A store that is full must not hold up what would empty it.
   if (job == FLEETPOST_JOB_SETTLE && !device->is_settled_saved) result = fleetpost_mail_save(device);
-  if (result < 0) {
-    fleetpost_wait_after(device, result);
-    return;
-  }
+  if (result < 0) fleetpost_say(device, device->is_connected, "It could not be noted that a mail was handled: ", fleetpost_describe(result));
   device->job = job;
   fleetpost_exchange_begin(&device->requests, now_ms);
 }
@@ -294,6 +319,7 @@ static int64_t due_at_ms(const struct fleetpost_device *device) {
   const struct fleetpost_exchange *requests = &device->requests, *stream = &device->stream;
   bool takes_mail = device->on_mail != NULL;
   int64_t at_ms = stream->phase != FLEETPOST_IDLE ? stream->deadline_ms : INT64_MAX;
+  if (device->sleep == FLEETPOST_ASLEEP && device->queue.entries == 0) return INT64_MAX;
   if (takes_mail && stream->phase == FLEETPOST_IDLE && !device->options.is_polling && device->is_claimed) at_ms = device->stream_at_ms;
   if (requests->phase != FLEETPOST_IDLE) return earlier(at_ms, requests->deadline_ms);
   if (requests->is_open) at_ms = earlier(at_ms, requests->used_ms + 7000);

@@ -128,7 +128,7 @@ struct fleetpost_options {
   uint32_t places_max, queue_bytes_max;
   /** A heartbeat after so long without any other request; 0: 60 s; negative: none. */
   int32_t heartbeat_seconds;
-  /** The first connection waits up to this long at random; 0: 10 s; negative: not at all. */
+  /** The first connection waits up to this long at random; 0: 10 s; negative: not at all, as after waking from a sleep. */
   int32_t start_delay_seconds;
   /** Asks for mail instead of holding an event stream open: one connection instead of two. */
   bool is_polling;
@@ -197,6 +197,7 @@ struct fleetpost_device {
   struct fleetpost_settled settled[FLEETPOST_SETTLED_MAX];
   fleetpost_mail_handler *on_mail;
   void *mail_context;
+  enum { FLEETPOST_AWAKE, FLEETPOST_DROWSY, FLEETPOST_ASLEEP } sleep;
   enum fleetpost_job job;
   uint32_t place;
   struct fleetpost_entry entry;
@@ -227,6 +228,12 @@ void fleetpost_heartbeat(struct fleetpost_device *device);
  */
 void fleetpost_on_mail(struct fleetpost_device *device, fleetpost_mail_handler *handler, void *context);
 struct fleetpost_status fleetpost_status(const struct fleetpost_device *device);
+/**
+ * Puts the device to sleep: sends what waits, takes mail until the mailbox is empty, or all in it was put off. Call it
+ * after each step until it returns true: then its connections are closed, and it does nothing until something is queued or
+ * a heartbeat is asked for.
+ */
+bool fleetpost_sleep(struct fleetpost_device *device);
 /** Closes both connections. What waits stays in the store. */
 void fleetpost_close(struct fleetpost_device *device);
 

@@ -98,6 +98,7 @@ bool fleetpost_stream_step(struct fleetpost_device *device, int64_t now_ms) {
   struct fleetpost_exchange *stream = &device->stream;
   if (stream->phase == FLEETPOST_IDLE) {
     if (device->on_mail == NULL || device->options.is_polling || !device->is_claimed || now_ms < device->stream_at_ms) return false;
+    if (device->sleep == FLEETPOST_ASLEEP) return false;
     fleetpost_events_begin(&device->events);
     fleetpost_exchange_begin(stream, now_ms);
     return true;

@@ -83,9 +83,8 @@ int fleetpost_queue_save_key(struct fleetpost_device *device, const struct fleet
   at += sizeof key->uuid;
   pack(&at, (uint64_t)key->made_ms, 8);
   pack(&at, (uint64_t)key->at_ms, 8);
-  if (fleetpost_store(device, FLEETPOST_SAVE, FLEETPOST_SLOT_KEY, bytes, sizeof bytes) < 0) return FLEETPOST_STORE_FAILED;
   device->queue.key = *key;
-  return FLEETPOST_OK;
+  return fleetpost_store(device, FLEETPOST_SAVE, FLEETPOST_SLOT_KEY, bytes, sizeof bytes) < 0 ? FLEETPOST_STORE_FAILED : FLEETPOST_OK;
 }
 
 /** Numbers go round after 2^32 entries, and leave out 0. */

@@ -28,7 +28,7 @@ int fleetpost_queue_read(struct fleetpost_device *device, uint32_t place, struct
 int fleetpost_queue_remove(struct fleetpost_device *device, uint32_t place);
 /** Adds one to a count, in the store first. */
 int fleetpost_queue_count(struct fleetpost_device *device, enum fleetpost_count count);
-/** Stores the key of the entry that is sent next. */
+/** Takes the key of the entry that is sent next, and stores it; a negative result when it is in memory alone. */
 int fleetpost_queue_save_key(struct fleetpost_device *device, const struct fleetpost_key *key);
 
 #endif

@@ -6,6 +6,9 @@
 
 /** The server remembers a key for 24 h (D18); an older one could be stored twice, so it is renewed before and counted. */
 #define KEY_MS_MAX INT64_C(82800000)
+/** What the server takes (D25): others it would refuse. */
+#define AGO_MS_MAX INT64_C(2592000000)
+#define AHEAD_MS_MAX 300000
 
 static struct fleetpost_text begin(struct fleetpost_device *device, const char *method, const char *path, const char *more) {
   struct fleetpost_text text = {device->options.buffer, FLEETPOST_HEAD_BYTES, 0, false};
@@ -70,7 +73,7 @@ static int compose_claim(struct fleetpost_device *device, struct fleetpost_text 
   return FLEETPOST_OK;
 }
 
-/** Makes a UUIDv7 and decides which time goes with it; both are stored before the first attempt. */
+/** Makes a UUIDv7 and decides which time goes with it; both are stored before the first attempt, if there is room. */
 static int make_key(struct fleetpost_device *device, int64_t now_ms) {
   const struct fleetpost_port *port = device->options.port;
   const struct fleetpost_entry *entry = &device->entry;
@@ -83,13 +86,14 @@ static int make_key(struct fleetpost_device *device, int64_t now_ms) {
   }
   // What was queued before the server's clock was heard has the time of a clock that may have been wrong.
   if (entry->number - queue->first_number < queue->heard_number - queue->first_number) key.at_ms += device->first_ahead_ms;
-  if (key.at_ms < FLEETPOST_RELEASED_MS) key.at_ms = 0;
+  if (key.at_ms < FLEETPOST_RELEASED_MS || key.at_ms < now_ms - AGO_MS_MAX || key.at_ms > now_ms + AHEAD_MS_MAX) key.at_ms = 0;
   if (!is_doubtful && key.at_ms > now_ms - 1000 && key.at_ms < now_ms + 1000) key.at_ms = 0;
   if (port->random(port->context, key.uuid + 6, 10) < 0) return FLEETPOST_RANDOM_FAILED;
   for (int byte = 0; byte < 6; byte++) key.uuid[byte] = (uint8_t)((uint64_t)now_ms >> (40 - 8 * byte));
   key.uuid[6] = (uint8_t)((key.uuid[6] & 0x0F) | 0x70);
   key.uuid[8] = (uint8_t)((key.uuid[8] & 0x3F) | 0x80);
-  return fleetpost_queue_save_key(device, &key);
+  (void)fleetpost_queue_save_key(device, &key);  // A store that is full must not hold up what would empty it.
+  return FLEETPOST_OK;
 }
 
 static int compose_send(struct fleetpost_device *device, struct fleetpost_text *text) {
