@@ -83,7 +83,7 @@ it('a broadcast to what filters find says how many, asks once whatever the keys,
   await button(page, 'Send mail').last().click();
   await page.getByText('To 260 devices, 260 of them offline').waitFor();
   await page.getByLabel('Mail', { exact: true }).fill('update');
-  await page.getByLabel('Begin with').selectOption({ label: 'the first 3 (1 %), then pause' });
+  await page.getByLabel('Begin with').selectOption({ label: 'the first 3 (1.2 %), then pause' });
   await button(page, /^Send to the first 3 of 260/).waitFor();
   await page.keyboard.press('Control+Enter');
   await page.getByRole('dialog', { name: 'Send update?' }).waitFor();

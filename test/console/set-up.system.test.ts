@@ -121,7 +121,7 @@ it("a device's own programs run as they are printed, with the secret that was ma
   await page.getByRole('button', { name: /^New device/ }).click();
   await page.getByLabel('Id', { exact: true }).fill('PUMP000009');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
-  await page.getByRole('link', { name: 'PUMP000009' }).click();
+  await page.getByRole('link', { name: 'Open the device' }).click();
   await page.getByRole('button', { name: 'Store the schema flow' }).click();
   await page.getByText('this fleet has no schema flow').waitFor({ state: 'detached' });
   const text = (): Promise<string> => page.locator('details pre.small').innerText();

@@ -68,6 +68,9 @@ export function BroadcastsScreen({ fleetId }: { fleetId: string }) {
   const send = (): void => {
     sendTo.value = wholeFleet;
   };
+  const sendToSome = (): void => {
+    sendTo.value = { deviceId: '' };
+  };
   useKeys({ r: list.refresh, n: send });
   return (
     <Screen
@@ -75,9 +78,9 @@ export function BroadcastsScreen({ fleetId }: { fleetId: string }) {
       read={list}
       tools={
         <>
-          <a class="button" href={href([fleetId, 'devices'])} title="Select devices, or all that fit">
+          <Act scope="mail" onClick={sendToSome} title="To all that fit filters">
             To some devices…
-          </a>
+          </Act>
           <Act scope="mail" kind="main" onClick={send} title="n">
             To all devices
           </Act>

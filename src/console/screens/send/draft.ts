@@ -1,11 +1,13 @@
 import { parseSpan } from '../../server/clock.ts';
+import { parseDeviceQuery } from '../devices/device-query.ts';
 import type { FormField } from './schema-form.ts';
 import { payloadText, wrongValue } from './schema-form.ts';
 import type { Recipient } from './send-to.ts';
 
 /** A mail that is being written. */
 export interface Draft {
-  deviceId: string;
+  /** A device id, or filters of several devices as in the query bar; not of those that were selected before. */
+  to: string;
   name: string;
   /** Written as JSON, or in the fields of its schema. */
   mode: 'json' | 'form';
@@ -21,10 +23,10 @@ export interface Draft {
 }
 
 export function emptyDraft(recipient: Recipient): Draft {
-  const deviceId = 'deviceId' in recipient ? recipient.deviceId : '';
+  const to = 'deviceId' in recipient ? recipient.deviceId : '';
   const { name = '', payload: json = '{}' } = recipient.mail ?? {};
   const times = { ttl: '', deliverAt: '', pauseAfter: '' };
-  return { deviceId, name, mode: 'json', json, fields: [], values: {}, ...times };
+  return { to, name, mode: 'json', json, fields: [], values: {}, ...times };
 }
 
 /** The payload as it is sent, byte for byte; undefined while it is none. */
@@ -39,10 +41,21 @@ export function draftPayload({ mode, json, fields, values }: Draft): string | un
   }
 }
 
-/** Why the draft cannot be sent yet. */
-export function problemOf(draft: Draft, recipient: Recipient): string | undefined {
-  if ('deviceId' in recipient && !/^[A-Za-z0-9]{10}$/.test(draft.deviceId))
-    return 'To whom? A device id is 10 letters or digits. For many, select them in Devices.';
+/** Whom a text means: a device by its id, or all that fit filters; and why it means nobody yet. */
+export function recipientOf(text: string): { recipient: Recipient; problem: string | undefined } {
+  const to = text.trim();
+  if (!/[:<>]/.test(to)) {
+    const isId = /^[A-Za-z0-9]{10}$/.test(to);
+    const problem = 'To whom? A device id is 10 letters or digits; for many, filters as in tag:hall.';
+    return { recipient: { deviceId: to }, problem: isId ? undefined : problem };
+  }
+  const { filter, flags, problems } = parseDeviceQuery(to);
+  const [problem] = problems;
+  return { recipient: problem === undefined ? { filter, flags, text: to } : { deviceId: to }, problem };
+}
+
+/** Why the draft cannot be sent yet, whoever gets it. */
+export function problemOf(draft: Draft): string | undefined {
   if (!/^[A-Za-z0-9_-]{1,255}$/.test(draft.name)) return 'A mail has a name: letters, digits, _ and -.';
   if (draft.ttl !== '' && parseSpan(draft.ttl) === undefined)
     return 'A span of life is like 90min, 12h or 7d.';

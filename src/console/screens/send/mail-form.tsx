@@ -14,8 +14,10 @@ import { formFieldsOf } from './schema-form.ts';
 export interface MailFormProps {
   fleetId: string;
   draft: Draft;
-  /** Who gets it, of a broadcast; absent: the draft names the device. */
-  recipients?: ComponentChildren;
+  /** True if the draft says who gets it. */
+  isToOpen: boolean;
+  /** Who gets it, of a broadcast. */
+  recipients: ComponentChildren;
   /** Errors of the last attempt, by the path in the payload. */
   errors: readonly { path: string; msg: string }[];
   onChange: (changed: Partial<Draft>) => void;
@@ -23,21 +25,24 @@ export interface MailFormProps {
 }
 
 /** The fields of a mail: to whom, which, and its payload by its schema or as JSON. */
-export function MailForm({ fleetId, draft, recipients, errors, onChange, onSend }: MailFormProps) {
+export function MailForm(props: MailFormProps) {
+  const { fleetId, draft, isToOpen, recipients, errors, onChange, onSend } = props;
   const onKey = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) onSend();
   };
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for the button below
     <div class="stack" onKeyDown={onKey}>
-      {recipients ?? <To fleetId={fleetId} deviceId={draft.deviceId} onChange={onChange} />}
+      {isToOpen && <To fleetId={fleetId} to={draft.to} onChange={onChange} />}
+      {recipients}
       <NameAndPayload fleetId={fleetId} draft={draft} errors={errors} onChange={onChange} />
     </div>
   );
 }
 
-function To(props: { fleetId: string; deviceId: string; onChange: MailFormProps['onChange'] }) {
-  const { fleetId, deviceId, onChange } = props;
+function To(props: { fleetId: string; to: string; onChange: MailFormProps['onChange'] }) {
+  const { fleetId, to, onChange } = props;
+  const deviceId = to.trim();
   const isId = /^[A-Za-z0-9]{10}$/.test(deviceId);
   const path = pathOfDevice(fleetId, deviceId);
   const device = useDocument(isId ? path : undefined);
@@ -48,11 +53,12 @@ function To(props: { fleetId: string; deviceId: string; onChange: MailFormProps[
       <input
         id="mail-to"
         class="input mono"
-        value={deviceId}
-        maxLength={10}
+        value={to}
+        maxLength={1_000}
+        placeholder="PUMP07HALL, or tag:hall state:active"
         spellcheck={false}
         autocomplete="off"
-        onInput={({ currentTarget }) => onChange({ deviceId: currentTarget.value.trim() })}
+        onInput={({ currentTarget }) => onChange({ to: currentTarget.value, pauseAfter: '' })}
       />
       <span class={`hint is-line ${error ? 'wrong' : ''}`} role="status">
         {value && (

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { SentMailDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
@@ -12,7 +12,7 @@ import type { Resource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { type DeviceCount, isWholeFleet, useDeviceCount } from '../devices/selection.ts';
 import { askedFrom, BroadcastQuestion, Recipients, sendText } from './broadcast-question.tsx';
-import { type Draft, draftPayload, emptyDraft, problemOf, settingsOf } from './draft.ts';
+import { type Draft, draftPayload, emptyDraft, problemOf, recipientOf, settingsOf } from './draft.ts';
 import { newIdempotencyKey } from './idempotency-key.ts';
 import { MailForm } from './mail-form.tsx';
 import { type Recipient, recipientText, sendTo } from './send-to.ts';
@@ -27,7 +27,7 @@ function requestOf(fleetId: string, recipient: Recipient, draft: Draft) {
   if ('deviceId' in recipient) {
     const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{name}', {
       fleet_id: fleetId,
-      device_id: draft.deviceId,
+      device_id: recipient.deviceId,
       name: draft.name,
     });
     return { method: 'POST' as const, path, query: settings, body: payload };
@@ -55,7 +55,7 @@ function commandOf(fleetId: string, recipient: Recipient, draft: Draft): string[
   const { ttl_seconds, deliver_at } = settingsOf(draft);
   const to =
     'deviceId' in recipient
-      ? ['--device', draft.deviceId]
+      ? ['--device', recipient.deviceId]
       : 'ids' in recipient
         ? ['--devices', 'FILE']
         : isWholeFleet(recipient)
@@ -100,15 +100,20 @@ interface DraftDrawerProps {
   onClose: () => void;
 }
 
-function DraftDrawer({ fleetId, recipient, draft, onDraft, onSent, onClose }: DraftDrawerProps) {
+function DraftDrawer({ fleetId, recipient: asked, draft, onDraft, onSent, onClose }: DraftDrawerProps) {
   // One key for one mail: sent again after an answer that was lost, it is queued once.
   const [key, setKey] = useState(newIdempotencyKey);
   const [isAsked, setAsked] = useState(false);
   const { error, isBusy, submit } = useSubmit();
+  const isToOpen = 'deviceId' in asked;
+  // The spans in filters are times: the same until the text is another.
+  const typed = useMemo(() => recipientOf(draft.to), [draft.to]);
+  const recipient = isToOpen ? typed.recipient : asked;
   const selection = 'deviceId' in recipient ? undefined : recipient;
   const counted = useDeviceCount(fleetId, selection);
   const count = counted.value;
-  const problem = problemOf(draft, recipient) ?? (selection && countProblem(counted));
+  const problem =
+    (isToOpen ? typed.problem : undefined) ?? problemOf(draft) ?? (selection && countProblem(counted));
   const change = (changed: Partial<Draft>): void => {
     onDraft((before) => ({ ...before, ...changed }));
     setKey(newIdempotencyKey());
@@ -120,7 +125,7 @@ function DraftDrawer({ fleetId, recipient, draft, onDraft, onSent, onClose }: Dr
       const answer = await call(method, path, { ...rest, headers: { 'Idempotency-Key': key } });
       if ('broadcast_id' in answer) onSent({ broadcast: answer });
       // A receipt is for who waits for it.
-      else if ('mailbox_size' in answer) onSent({ mail: answer, deviceId: draft.deviceId });
+      else if ('mailbox_size' in answer) onSent({ mail: answer, deviceId: draft.to.trim() });
     });
   };
   const ask = (): void => {
@@ -132,7 +137,7 @@ function DraftDrawer({ fleetId, recipient, draft, onDraft, onSent, onClose }: Dr
   const onPauseAfter = (devices: string): void => change({ pauseAfter: devices });
   return (
     <Drawer
-      title={selection === undefined ? 'Send mail' : `Send mail to ${recipientText(selection)}`}
+      title={'deviceId' in asked ? 'Send mail' : `Send mail to ${recipientText(asked)}`}
       onClose={onClose}
       foot={
         <SendButton problem={problem} isBusy={isBusy} onClick={ask}>
@@ -143,6 +148,7 @@ function DraftDrawer({ fleetId, recipient, draft, onDraft, onSent, onClose }: Dr
       <MailForm
         fleetId={fleetId}
         draft={draft}
+        isToOpen={isToOpen}
         recipients={selection && <Recipients {...{ count, pauseAfter, onPauseAfter }} />}
         errors={error?.errors ?? []}
         onChange={change}
