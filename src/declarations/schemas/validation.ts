@@ -28,19 +28,30 @@ export class Evaluated {
 /** How a body is held against a schema: for whether it matches, for its first error, or for all. */
 export type Thoroughness = 'none' | 'first' | 'all';
 
+/** Name or index of a value in the one around it; undefined for the body. */
+interface Place {
+  outer: Place | undefined;
+  step: string | number;
+}
+
+interface Failure {
+  place: Place | undefined;
+  text: () => string;
+}
+
 /** One body that is held against a schema. */
 export class Validation {
-  readonly errors: FieldError[] = [];
+  readonly failures: Failure[] = [];
   readonly isExhaustive: boolean;
-  /** Names and indexes from the body to the value, if errors are reported. */
-  readonly #path: (string | number)[] | undefined;
+  readonly #isReported: boolean;
+  #place: Place | undefined;
   /** Equal values of the body have equal numbers. */
   #numbers: ValueNumbers | undefined;
   #texts: EqualityTexts | undefined;
 
   constructor(reported: Thoroughness) {
     this.isExhaustive = reported === 'all';
-    this.#path = reported === 'none' ? undefined : [];
+    this.#isReported = reported !== 'none';
   }
 
   get numbers(): ValueNumbers {
@@ -53,28 +64,43 @@ export class Validation {
     return this.#texts;
   }
 
-  /** Always false. `text` is evaluated only for a report. */
+  /**
+   * Always false. `text` is evaluated only for a report: most failures are of alternatives and soon forgotten, and their
+   * paths and texts can each be as long as the body or the schema.
+   */
   fail(text: () => string): false {
-    if (this.#path !== undefined && this.errors.length < reportedErrorsMax) {
-      const path = this.#path.map((step) => `/${escapeToken(String(step))}`).join('');
-      this.errors.push({ path: path.slice(0, reportedLengthMax), msg: text().slice(0, reportedLengthMax) });
-    }
+    if (this.#isReported && this.failures.length < reportedErrorsMax)
+      this.failures.push({ place: this.#place, text });
     return false;
   }
 
-  /** Forgets the errors after the first `count`: of alternatives that do not matter. */
+  /** Forgets the failures after the first `count`: of alternatives that do not matter. */
   forget(count: number): void {
-    this.errors.length = count;
+    this.failures.length = count;
   }
 
   /** Applies a check to a member or item. */
   within(step: string | number, check: Check, value: unknown): boolean {
-    if (this.#path === undefined) return check(value, this, undefined);
-    this.#path.push(step);
+    if (!this.#isReported) return check(value, this, undefined);
+    const outer = this.#place;
+    this.#place = { outer, step };
     const isValid = check(value, this, undefined);
-    this.#path.pop();
+    this.#place = outer;
     return isValid;
   }
+
+  get errors(): FieldError[] {
+    return this.failures.map(({ place, text }) => ({
+      path: pointerTo(place).slice(0, reportedLengthMax),
+      msg: text().slice(0, reportedLengthMax),
+    }));
+  }
+}
+
+function pointerTo(place: Place | undefined): string {
+  const tokens: string[] = [];
+  for (let at = place; at !== undefined; at = at.outer) tokens.push(`/${escapeToken(String(at.step))}`);
+  return tokens.reverse().join('');
 }
 
 /** A schema or keyword, compiled. It notes what it evaluates, if asked for; where it fails that is meaningless. */

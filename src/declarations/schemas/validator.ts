@@ -181,7 +181,7 @@ function attempt(
 
 function noneOf(check: Check): Check {
   return (value, validation) => {
-    const { length } = validation.errors;
+    const { length } = validation.failures;
     const isValid = check(value, validation, undefined);
     validation.forget(length);
     return !isValid || validation.fail(() => 'must NOT be valid');
@@ -190,7 +190,7 @@ function noneOf(check: Check): Check {
 
 function anyOf(checks: readonly Check[]): Check {
   return (value, validation, evaluated) => {
-    const { length } = validation.errors;
+    const { length } = validation.failures;
     let isValid = false;
     for (const check of checks) {
       isValid = attempt(check, value, validation, evaluated) || isValid;
@@ -205,7 +205,7 @@ function anyOf(checks: readonly Check[]): Check {
 
 function oneOf(checks: readonly Check[]): Check {
   return (value, validation, evaluated) => {
-    const { length } = validation.errors;
+    const { length } = validation.failures;
     let valid = 0;
     for (const check of checks) {
       if (attempt(check, value, validation, evaluated)) valid += 1;
@@ -219,7 +219,7 @@ function oneOf(checks: readonly Check[]): Check {
 
 function conditional(condition: Check, then: Check = passes, otherwise: Check = passes): Check {
   return (value, validation, evaluated) => {
-    const { length } = validation.errors;
+    const { length } = validation.failures;
     const isThen = attempt(condition, value, validation, evaluated);
     validation.forget(length);
     const [branch, name] = isThen ? [then, 'then'] : [otherwise, 'else'];
@@ -338,7 +338,7 @@ function contains(check: Check, min: number, max: number): Check {
     : `must contain at least ${min} valid item(s)`;
   return (value, validation, evaluated) => {
     if (!Array.isArray(value)) return true;
-    const { length } = validation.errors;
+    const { length } = validation.failures;
     let valid = 0;
     for (const [index, item] of value.entries()) {
       if (!validation.within(index, check, item)) continue;
