@@ -1,7 +1,6 @@
 import { EqualityTexts } from './equality-texts.ts';
 import type { JsonObject } from './payload.ts';
 import type { SchemaPatterns } from './schema-patterns.ts';
-import { duplicateIn } from './unique-items.ts';
 import type { Check, Validation } from './validation.ts';
 
 /** A keyword for values of one type; others pass. */
@@ -32,8 +31,9 @@ function onNumbers(test: (value: number) => boolean, failure: string): Check {
   return (value, validation) => typeof value !== 'number' || test(value) || validation.fail(() => failure);
 }
 
-function onStrings(test: (value: string) => boolean, failure: string): Check {
-  return (value, validation) => typeof value !== 'string' || test(value) || validation.fail(() => failure);
+function onStrings(test: Test<string>, failure: string): Check {
+  return (value, validation) =>
+    typeof value !== 'string' || test(value, validation) || validation.fail(() => failure);
 }
 
 /** Tests of `type`. A number that is too large for JavaScript is one, and an integer. */
@@ -72,13 +72,6 @@ function oneOfValues(values: readonly unknown[], failure: string): Check {
     validation.fail(() => failure);
 }
 
-/** The length in characters of Unicode. */
-function lengthOf(text: string): number {
-  let length = 0;
-  for (const _character of text) length += 1;
-  return length;
-}
-
 function atMost(count: number, things: string): string {
   return `must NOT have more than ${count} ${things}`;
 }
@@ -101,7 +94,7 @@ function required(names: readonly string[]): Check {
 }
 
 const uniqueItems = onArrays((items, validation) => {
-  const duplicate = duplicateIn(items, validation.numbers);
+  const duplicate = validation.numbers.duplicateIn(items);
   if (duplicate === undefined) return true;
   const [first, second] = duplicate;
   return validation.fail(
@@ -118,15 +111,15 @@ const limits: Readonly<Record<string, (limit: number) => Check>> = {
   multipleOf: (unit) => onNumbers((value) => Number.isInteger(value / unit), `must be multiple of ${unit}`),
   // A character has one or two units of UTF-16: most texts need not be counted.
   maxLength: (max) =>
-    onStrings((text) => text.length <= max || lengthOf(text) <= max, atMost(max, 'characters')),
+    onStrings((text, run) => text.length <= max || run.lengthOf(text) <= max, atMost(max, 'characters')),
   minLength: (min) =>
-    onStrings((text) => text.length >= min && lengthOf(text) >= min, atLeast(min, 'characters')),
+    onStrings((text, run) => text.length >= min && run.lengthOf(text) >= min, atLeast(min, 'characters')),
   maxItems: (max) => onArrays(({ length }, run) => length <= max || run.fail(() => atMost(max, 'items'))),
   minItems: (min) => onArrays(({ length }, run) => length >= min || run.fail(() => atLeast(min, 'items'))),
   maxProperties: (max) =>
-    onObjects((value, run) => Object.keys(value).length <= max || run.fail(() => atMost(max, 'properties'))),
+    onObjects((value, run) => run.namesOf(value).length <= max || run.fail(() => atMost(max, 'properties'))),
   minProperties: (min) =>
-    onObjects((value, run) => Object.keys(value).length >= min || run.fail(() => atLeast(min, 'properties'))),
+    onObjects((value, run) => run.namesOf(value).length >= min || run.fail(() => atLeast(min, 'properties'))),
 };
 
 /** Compiles the keywords without subschemas; the cheapest, which most bodies fail by, first. */

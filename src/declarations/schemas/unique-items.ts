@@ -1,3 +1,6 @@
+/** Indexes of the first two equal items of a list. */
+type Duplicate = [first: number, second: number];
+
 /**
  * Numbers the values of one body; equal values get the same (JSON Schema Core 2020-12, 4.2.2). Each value is visited
  * once, however many lists contain it.
@@ -7,6 +10,7 @@ export class ValueNumbers {
   /** Lists and objects, by the numbers of their parts. */
   readonly #composed = new Map<string, number>();
   readonly #known = new Map<object, number>();
+  readonly #duplicates = new Map<readonly unknown[], Duplicate | undefined>();
   #last = 0;
 
   of(value: unknown): number {
@@ -19,6 +23,24 @@ export class ValueNumbers {
     );
     this.#known.set(value, number);
     return number;
+  }
+
+  /** Comparing all pairs takes half a million comparisons for a thousand objects. */
+  duplicateIn(items: readonly unknown[]): Duplicate | undefined {
+    if (items.length < 2) return undefined;
+    if (!this.#duplicates.has(items)) this.#duplicates.set(items, this.#findDuplicate(items));
+    return this.#duplicates.get(items);
+  }
+
+  #findDuplicate(items: readonly unknown[]): Duplicate | undefined {
+    const indexes = new Map<number, number>();
+    for (const [index, item] of items.entries()) {
+      const number = this.of(item);
+      const before = indexes.get(number);
+      if (before !== undefined) return [before, index];
+      indexes.set(number, index);
+    }
+    return undefined;
   }
 
   #list(values: readonly unknown[]): string {
@@ -38,20 +60,4 @@ export class ValueNumbers {
     numbers.set(key, this.#last);
     return this.#last;
   }
-}
-
-/** Indexes of the first two equal items. Comparing all pairs takes half a million comparisons for a thousand objects. */
-export function duplicateIn(
-  items: readonly unknown[],
-  numbers: ValueNumbers,
-): [first: number, second: number] | undefined {
-  if (items.length < 2) return undefined;
-  const indexes = new Map<number, number>();
-  for (const [index, item] of items.entries()) {
-    const number = numbers.of(item);
-    const before = indexes.get(number);
-    if (before !== undefined) return [before, index];
-    indexes.set(number, index);
-  }
-  return undefined;
 }

@@ -1,11 +1,14 @@
 import type { FieldError } from '../../core/errors.ts';
 import { EqualityTexts } from './equality-texts.ts';
+import type { JsonObject } from './payload.ts';
 import { escapeToken } from './schema-keywords.ts';
 import { ValueNumbers } from './unique-items.ts';
 
 /** Limits of an error report: a path can be as long as the body, a message as the schema. */
 const reportedErrorsMax = 20;
 const reportedLengthMax = 256;
+/** Members of an object whose names are listed as fast as they are remembered. */
+const smallObjectMembers = 32;
 
 /** Members and items that a schema has looked at, for `unevaluatedProperties` and `unevaluatedItems` beside it. */
 export class Evaluated {
@@ -13,15 +16,21 @@ export class Evaluated {
   readonly indexes = new Set<number>();
   /** Items before this one. */
   items = 0;
+  hasAllMembers = false;
 
   add(other: Evaluated): void {
     for (const name of other.names) this.names.add(name);
     for (const index of other.indexes) this.indexes.add(index);
     this.items = Math.max(this.items, other.items);
+    this.hasAllMembers ||= other.hasAllMembers;
   }
 
   hasItem(index: number): boolean {
     return index < this.items || this.indexes.has(index);
+  }
+
+  hasMember(name: string): boolean {
+    return this.hasAllMembers || this.names.has(name);
   }
 }
 
@@ -48,6 +57,10 @@ export class Validation {
   /** Equal values of the body have equal numbers. */
   #numbers: ValueNumbers | undefined;
   #texts: EqualityTexts | undefined;
+  /** Names of the members of large objects: to list them takes as long as to look at all. */
+  #largeObjects: Map<JsonObject, readonly string[]> | undefined;
+  /** The last text whose characters were counted; the next keyword to ask is mostly of the same. */
+  #counted = { text: '', length: 0 };
 
   constructor(reported: Thoroughness) {
     this.isExhaustive = reported === 'all';
@@ -62,6 +75,27 @@ export class Validation {
   get texts(): EqualityTexts {
     this.#texts ??= new EqualityTexts();
     return this.#texts;
+  }
+
+  namesOf(value: JsonObject): readonly string[] {
+    const known = this.#largeObjects?.get(value);
+    if (known !== undefined) return known;
+    const names = Object.keys(value);
+    if (names.length > smallObjectMembers) {
+      this.#largeObjects ??= new Map();
+      this.#largeObjects.set(value, names);
+    }
+    return names;
+  }
+
+  /** The length in characters of Unicode. */
+  lengthOf(text: string): number {
+    if (this.#counted.text !== text) {
+      let length = 0;
+      for (const _character of text) length += 1;
+      this.#counted = { text, length };
+    }
+    return this.#counted.length;
   }
 
   /**

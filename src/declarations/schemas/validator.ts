@@ -48,7 +48,11 @@ export class Validator {
     const rest = this.#unevaluated(schema);
     if (rest.length === 0) return check;
     const whole = allOf([check, ...rest]);
+    // `true` is only for a schema around this one to see.
+    const { unevaluatedItems = true, unevaluatedProperties = true } = schema;
+    const isForOthers = unevaluatedItems === true && unevaluatedProperties === true;
     return (value, validation, evaluated) => {
+      if (isForOthers && evaluated === undefined) return check(value, validation, undefined);
       const own = new Evaluated();
       if (!whole(value, validation, own)) return false;
       evaluated?.add(own);
@@ -112,7 +116,7 @@ export class Validator {
   #ofMembers(schema: JsonObject): Check[] {
     const checks: Check[] = [];
     const ofNames = this.#one(schema, 'propertyNames');
-    if (ofNames !== undefined) checks.push(propertyNames(ofNames));
+    if (ofNames !== undefined && ofNames !== passes) checks.push(propertyNames(ofNames));
     const named = this.#map(schema, 'properties');
     if (named.length > 0) checks.push(properties(named));
     const fitting = this.#map(schema, 'patternProperties').map(
@@ -159,7 +163,7 @@ export class Validator {
     if (members !== undefined) {
       const failure =
         schema.unevaluatedProperties === false ? 'must NOT have unevaluated properties' : undefined;
-      checks.push(otherMembers((name, evaluated) => !evaluated?.names.has(name), members, failure));
+      checks.push(otherMembers((name, evaluated) => !evaluated?.hasMember(name), members, failure));
     }
     return checks;
   }
@@ -247,7 +251,7 @@ function patternProperties(fitting: readonly [fits: (name: string) => boolean, c
   return (value, validation, evaluated) => {
     if (!isJsonObject(value)) return true;
     let isValid = true;
-    for (const name of Object.keys(value)) {
+    for (const name of validation.namesOf(value)) {
       for (const [fits, check] of fitting) {
         if (!fits(name)) continue;
         evaluated?.names.add(name);
@@ -269,16 +273,16 @@ function otherMembers(
   return (value, validation, evaluated) => {
     if (!isJsonObject(value)) return true;
     let isValid = true;
-    // Objects from JSON inherit nothing that is listed.
-    for (const name in value) {
+    for (const name of check === passes ? [] : validation.namesOf(value)) {
       if (!isOther(name, evaluated)) continue;
-      evaluated?.names.add(name);
       const isAllowed =
         failure === undefined ? validation.within(name, check, value[name]) : validation.fail(() => failure);
       if (isAllowed) continue;
       if (!validation.isExhaustive) return false;
       isValid = false;
     }
+    // The keywords beside it have looked at the others.
+    if (evaluated !== undefined) evaluated.hasAllMembers = true;
     return isValid;
   };
 }
@@ -286,7 +290,7 @@ function otherMembers(
 function propertyNames(check: Check): Check {
   return onObjects((value, validation) => {
     let isValid = true;
-    for (const name of Object.keys(value)) {
+    for (const name of validation.namesOf(value)) {
       if (check(name, validation, undefined)) continue;
       isValid = validation.fail(() => 'property name must be valid');
       if (!validation.isExhaustive) break;
@@ -320,7 +324,7 @@ function otherItems(
     if (!Array.isArray(value)) return true;
     let isValid = true;
     // Counts the index, as an iterator over thousands of items takes as long as their check.
-    for (let index = 0; index < value.length; index += 1) {
+    for (let index = 0; check !== passes && index < value.length; index += 1) {
       if (!isOther(index, evaluated)) continue;
       if (failure !== undefined) return validation.fail(() => failure);
       if (validation.within(index, check, value[index])) continue;
