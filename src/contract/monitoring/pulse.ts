@@ -23,7 +23,8 @@ const pulseDocument = Type.Object({
   connected: sampled('Devices with an open event stream, once a minute.'),
   active: sampled('Devices seen within active_seconds, once a minute.'),
   busiest: Type.Array(Type.Object({ device_id: deviceId, requests_per_second: Type.Number() }), {
-    description: 'Devices with the most requests, as means of the last minute or less; where there are many, from samples.',
+    description:
+      'Devices with the most requests, as means of the last minute or less; where there are many, from samples.',
   }),
 });
 export type PulseDocument = Static<typeof pulseDocument>;
