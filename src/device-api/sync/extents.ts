@@ -1,7 +1,7 @@
 /**
  * Finds where in a sync's body the payload of each record is, and the reply of each settlement: they are stored byte for
- * byte (D11), and so without a second parse. The JSON has been parsed before, so it is sound; of members with the same name the last one counts, as
- * for `JSON.parse`.
+ * byte (D11), and so without a second parse. The JSON has been parsed before, so it is sound; of members with the same
+ * name the last one counts, as for `JSON.parse`.
  */
 
 const quote = 0x22;
