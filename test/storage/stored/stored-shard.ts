@@ -73,7 +73,6 @@ export const copiedShard: StoredTables = {
   logIndex: [],
   // There were none yet.
   replies: [],
-  queues: [],
   dead: (storedShard.dead ?? []).map(([key, value]) => {
     const letter = Buffer.from(value, 'hex').fill(0, letterExpiryAt, letterExpiryAt + timeBytes);
     return [key, letter.toString('hex')];
