@@ -145,6 +145,25 @@ describe('D31: a reply is the body of a settlement', () => {
     expect((await device.settle('ack', silent.mailId)).status).toBe(200);
   });
 
+  it('D31: an action runs for a reply, and knows which mail it answers', async () => {
+    const own = await createFleet(server);
+    const device = await own.createDevice();
+    const source = `export default async (record, fleet) => {
+      const { kind, name, payload, mailId } = record;
+      await fleet.send(record.device, 'seen', { kind, name, payload, mailId });
+    };`;
+    const on = [{ kind: 'reply', schema: 'valve' }];
+    expect((await own.putAction('follow', source, { on })).status).toBe(400);
+    await own.putSchema('reply', 'valve', { type: 'object' });
+    expect((await own.putAction('follow', source, { on })).status).toBe(201);
+    const { mailId } = await device.sendMail('valve');
+    await answer(device, 'ack', mailId, '{"open":true}');
+    const seen = { kind: 'reply', name: 'valve', payload: { open: true }, mailId };
+    await expect
+      .poll(async () => (await device.mails()).map(({ payload }) => payload), { timeout: 60_000 })
+      .toEqual([seen]);
+  });
+
   it('D28, D31: with the preference the next mail comes along', async () => {
     const device = await fleet.createDevice();
     const first = await device.sendMail('valve');
