@@ -114,9 +114,11 @@ static bool command(const char *json) {
   } else if (strcmp(what, "sleep") == 0) {
     sleep_until_ms = fleetpost_posix_time(NULL, FLEETPOST_STEADY) + (int64_t)(1000 * number(json, "seconds", 0));
   } else {
-    char payload[256] = {0};
+    static char payload[65536];
     const char *from = member(json, "payload");
-    strncpy(payload, from, strcspn(from, "}") + 1);
+    size_t size = strcspn(from, "}") + 1;
+    memcpy(payload, from, size);
+    payload[size] = '\0';
     // A name that follows `payload` replaces the one before it, as in JSON.
     const char *name = text(from, "name") != NULL ? text(from, "name") : text(json, "name");
     bool is_message = strcmp(what, "message") == 0;
