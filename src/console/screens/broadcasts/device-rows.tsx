@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { ListDocument } from '../../../contract/document.ts';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
@@ -16,6 +16,10 @@ export interface DeviceRowsProps<T> {
   path: string;
   read: ReadRows<T>;
   everySeconds: number | undefined;
+  /** How many there are, counted elsewhere: the list is read again when it is another number. */
+  count: number;
+  /** Told when the whole list has another number: it was read after they were counted. */
+  onOtherCount?: () => void;
   /** Parts of the address that a row leads to, after the fleet; `nameOf` and `textOf` are its words. */
   placeOf(item: T): readonly string[];
   /** Likewise, of what its text is about; undefined: nothing of its own. */
@@ -29,9 +33,17 @@ export interface DeviceRowsProps<T> {
 
 /** A list of devices, of which more are read when they are asked for. */
 export function DeviceRows<T extends { device_id: string }>(props: DeviceRowsProps<T>) {
-  const { fleetId, path, read, everySeconds, placeOf, aboutOf, nameOf, textOf, command } = props;
+  const { fleetId, path, read, everySeconds, count, onOtherCount } = props;
+  const { placeOf, aboutOf, nameOf, textOf, command } = props;
   const [limit, setLimit] = useState(100);
   const list = useResource(`${path} ${limit}`, (signal) => readRows(read, limit, signal), everySeconds);
+  const { value, refresh } = list;
+  useEffect(() => {
+    if (value !== undefined) refresh();
+  }, [count]);
+  useEffect(() => {
+    if (value !== undefined && value.next === null && value.items.length !== count) onOtherCount?.();
+  }, [value]);
   return (
     <Loaded resource={list}>
       {({ items, next }) => (

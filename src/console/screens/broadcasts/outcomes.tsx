@@ -79,7 +79,7 @@ export function Outcomes(props: OfBroadcastProps & { payload: string | undefined
           <ErrorBanner error={outcomes.error} onRetry={outcomes.refresh} />
         )}
         {current && current.count > 0 ? (
-          <PartDevices key={current.name} {...props} part={current} />
+          <PartDevices key={current.name} {...props} part={current} onCount={outcomes.refresh} />
         ) : (
           <p class="empty">{current ? 'There are none now.' : 'No device has got it yet.'}</p>
         )}
@@ -91,6 +91,8 @@ export function Outcomes(props: OfBroadcastProps & { payload: string | undefined
 interface PartProps extends OfBroadcastProps {
   payload: string | undefined;
   part: CountedPart;
+  /** Counts the parts again. */
+  onCount: () => void;
 }
 
 /** Reads the mails of some states. */
@@ -100,7 +102,7 @@ function readMails(path: BroadcastPath, states: CountedPart['states']): ReadRows
 }
 
 /** The devices of one part, each with why; a mail that failed can be sent to them again. */
-function PartDevices({ fleetId, path, broadcast, payload, part }: PartProps) {
+function PartDevices({ fleetId, path, broadcast, payload, part, onCount }: PartProps) {
   const { name, states, count, tone } = part;
   const { error, isBusy, submit } = useSubmit();
   const isRefused = states.length === 0;
@@ -141,6 +143,8 @@ function PartDevices({ fleetId, path, broadcast, payload, part }: PartProps) {
           fleetId={fleetId}
           path={`${path} ${states.join()}`}
           read={readMails(path, states)}
+          count={count}
+          onOtherCount={onCount}
           everySeconds={broadcast.ended_at === null || tone === 'waits' ? lookSeconds(broadcast) : undefined}
           placeOf={({ device_id, mail_id }) => ['devices', device_id, 'mail', mail_id]}
           aboutOf={({ device_id, behind }) =>

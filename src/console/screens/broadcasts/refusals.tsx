@@ -40,6 +40,7 @@ export function RefusedDevices({ fleetId, path, broadcast }: OfBroadcastProps) {
       fleetId={fleetId}
       path={`${path}/refusals`}
       read={readRefusals(path)}
+      count={broadcast.refused}
       everySeconds={broadcast.ended_at === null ? lookSeconds(broadcast) : undefined}
       placeOf={({ device_id }) => ['devices', device_id]}
       nameOf={({ name }) => name}
