@@ -1,5 +1,4 @@
 import { parseSpan } from '../../server/clock.ts';
-import { parseDeviceQuery } from '../devices/device-query.ts';
 import type { FormField } from './schema-form.ts';
 import { payloadText, wrongValue } from './schema-form.ts';
 import type { Recipient } from './send-to.ts';
@@ -39,19 +38,6 @@ export function draftPayload({ mode, json, fields, values }: Draft): string | un
   } catch {
     return undefined;
   }
-}
-
-/** Whom a text means: a device by its id, or all that fit filters; and why it means nobody yet. */
-export function recipientOf(text: string): { recipient: Recipient; problem: string | undefined } {
-  const to = text.trim();
-  if (!/[:<>]/.test(to)) {
-    const isId = /^[A-Za-z0-9]{10}$/.test(to);
-    const problem = 'To whom? A device id is 10 letters or digits; for many, filters as in tag:hall.';
-    return { recipient: { deviceId: to }, problem: isId ? undefined : problem };
-  }
-  const { filter, flags, problems } = parseDeviceQuery(to);
-  const [problem] = problems;
-  return { recipient: problem === undefined ? { filter, flags, text: to } : { deviceId: to }, problem };
 }
 
 /** Why the draft cannot be sent yet, whoever gets it. */

@@ -12,11 +12,12 @@ import type { Resource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { type DeviceCount, isWholeFleet, useDeviceCount } from '../devices/selection.ts';
 import { askedFrom, BroadcastQuestion, Recipients, sendText } from './broadcast-question.tsx';
-import { type Draft, draftPayload, emptyDraft, problemOf, recipientOf, settingsOf } from './draft.ts';
+import { type Draft, draftPayload, emptyDraft, problemOf, settingsOf } from './draft.ts';
 import { newIdempotencyKey } from './idempotency-key.ts';
 import { MailForm } from './mail-form.tsx';
 import { type Recipient, recipientText, sendTo } from './send-to.ts';
 import { BroadcastSent, MailSent } from './sent.tsx';
+import { recipientOf } from './written-recipient.ts';
 
 type Sent = { mail: SentMailDocument; deviceId: string } | { broadcast: BroadcastDocument };
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { recipientOf } from '../../../../src/console/screens/send/draft.ts';
+import { recipientOf } from '../../../../src/console/screens/send/written-recipient.ts';
 
 it('a mail is written to an id, or to all that fit the filters of the query bar', () => {
   expect(recipientOf(' PUMP07HALL ')).toEqual({ recipient: { deviceId: 'PUMP07HALL' }, problem: undefined });
