@@ -9,6 +9,7 @@ import type { Registry } from '../../declarations/registry.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { type AttentionSource, countedText } from '../request/attention-source.ts';
+import { activeMsOf } from '../request/device-state.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
 import { countDeadLetters } from './dead-letter-count.ts';
@@ -45,11 +46,12 @@ export function attentionHandlers(parts: Parts, counts: DeviceCounts): Handlers<
       const { fleet } = registry.fleet(params.fleet_id);
       const { fleetId } = fleet;
       const { stuckSeconds } = config.settings.current;
+      const activeMs = activeMsOf(fleet, config);
       const nowMs = Date.now();
       const [silence, refusals, mailboxes, letters, ...ofSources] = await Promise.all([
         silent.attention(fleet),
         refused.attention(fleetId),
-        attentionToMailboxes(shards, counts, { fleetId, stuckSeconds, nowMs }, turn),
+        attentionToMailboxes(shards, counts, { fleetId, stuckSeconds, activeMs, nowMs }, turn),
         countDeadLetters(shards.all, fleetId, { fromMs: nowMs - dayMs }, turn),
         ...sources.map((attentionTo) => attentionTo(fleetId)),
       ]);
@@ -62,7 +64,12 @@ export function attentionHandlers(parts: Parts, counts: DeviceCounts): Handlers<
         ...ofLetters(letters),
         ...ofSources.flat(),
       ];
-      return { time: timeTextOf(nowMs), stuck_seconds: stuckSeconds, items };
+      return {
+        time: timeTextOf(nowMs),
+        stuck_seconds: stuckSeconds,
+        active_seconds: activeMs / 1_000,
+        items,
+      };
     },
   };
 }

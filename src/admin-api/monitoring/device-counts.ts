@@ -1,6 +1,7 @@
 import { CostCache, type CostlyValue, yieldToEventLoop } from '../../core/async.ts';
 import type { CountStep, DeviceFilter } from '../../domain/devices/device-query.ts';
 import type { Shard } from '../../domain/shard.ts';
+import { countListed, type ListedCount } from './listed-count.ts';
 
 /** Entries counted in one turn of this thread: some milliseconds. */
 const countedPerTurn = 2_000;
@@ -14,6 +15,7 @@ const cachedMax = 2_000;
 export class DeviceCounts {
   readonly #shards: readonly Shard[];
   readonly #cache = new CostCache<number>({ freshMs, freshPerCost, max: cachedMax });
+  readonly #listed = new CostCache<ListedCount>({ freshMs, freshPerCost, max: cachedMax });
 
   constructor(shards: readonly Shard[]) {
     this.#shards = shards;
@@ -27,6 +29,13 @@ export class DeviceCounts {
   /** Devices whose mailbox has had the same mail at its head since before this time. */
   waiting(fleetId: string, waitingBeforeMs: number): CostlyValue<number> {
     return this.#of('waiting', { fleetId, waitingBeforeMs });
+  }
+
+  /** Those of them that were seen since then, up to a bound. */
+  waitingActive(fleetId: string, waitingBeforeMs: number, seenAfterMs: number): CostlyValue<ListedCount> {
+    return this.#listed.get(fleetId, () =>
+      countListed(this.#shards, { fleetId, waitingBeforeMs, seenAfterMs }),
+    );
   }
 
   #of(by: 'seen' | 'waiting', filter: DeviceFilter): CostlyValue<number> {

@@ -1,26 +1,21 @@
 import { type AttentionItem, attentionItem } from '../../contract/monitoring/attention.ts';
-import { CostCache, yieldToEventLoop } from '../../core/async.ts';
+import { CostCache } from '../../core/async.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
-import type { DeviceStatus } from '../../domain/devices/device.ts';
 import { durationText } from '../../domain/duration-text.ts';
 import type { Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { countedText } from '../request/attention-source.ts';
 import { activeSinceMs, type CallingRefused, withSilence } from '../request/device-state.ts';
 import { timeTextOf } from '../request/times.ts';
-import { listDevices } from '../routes/device-list.ts';
 import type { DeviceCounts } from './device-counts.ts';
+import { countListed, type ListedCount } from './listed-count.ts';
 import { deviceText } from './stuck.ts';
 
 /** All devices are silent after a server that was down for long: those that live have so long to call it, or less. */
 const returnMs = 900_000;
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** Bounds of one count of silent devices; beyond, it says that there are more. */
-const countedMax = 10_000;
-const countedPerPage = 1_000;
-const countMsMax = 200;
 /** A count is cached for this long, or for so many times as long as the counting took; of as many fleets. */
 const freshMs = 5_000;
 const freshPerCost = 10;
@@ -28,13 +23,6 @@ const fleetsMax = 2_000;
 /** Devices that fall silent within an hour, and their share of those that were active, that are many at once. */
 const manyMin = 10;
 const manyShareMin = 0.01;
-
-interface Silence {
-  count: number;
-  isAll: boolean;
-  /** The device that fell silent first. */
-  first: DeviceStatus | undefined;
-}
 
 interface Parts {
   config: AdminApiConfig;
@@ -84,25 +72,15 @@ export class SilentDevices {
     return [attentionItem(kind, sentenceOf(found, ofDay, nowMs - sinceMs), about)];
   }
 
-  async #count(fleetId: string, afterMs: number, sinceMs: number): Promise<Silence> {
-    const filter = await withSilence({ fleetId }, { silentAfterMs: afterMs, sinceMs }, this.#parts.refused);
-    const untilMs = performance.now() + countMsMax;
-    let count = 0;
-    let first: DeviceStatus | undefined;
-    for (let after = ''; ; ) {
-      const page = await listDevices(this.#parts.shards.all, filter, after, countedPerPage, yieldToEventLoop);
-      count += page.items.length;
-      for (const one of page.items)
-        if (first === undefined || (one.lastSeenMs ?? 0) < (first.lastSeenMs ?? 0)) first = one;
-      if (page.next === null) return { count, isAll: true, first };
-      if (count >= countedMax || performance.now() >= untilMs) return { count, isAll: false, first };
-      after = page.next;
-    }
+  async #count(fleetId: string, afterMs: number, sinceMs: number): Promise<ListedCount> {
+    const { refused, shards } = this.#parts;
+    const filter = await withSilence({ fleetId }, { silentAfterMs: afterMs, sinceMs }, refused);
+    return countListed(shards.all, filter);
   }
 }
 
 /** Tells of the last hour if some fell silent then, with those of the day beside them. */
-function sentenceOf({ count, isAll }: Silence, ofDay: Silence, passedMs: number): string {
+function sentenceOf({ count, isAll }: ListedCount, ofDay: ListedCount, passedMs: number): string {
   const number = countedText(count, isAll);
   const devices = count === 1 ? 'device' : 'devices';
   const others =

@@ -6,6 +6,7 @@ import { fetchedInVain, patienceMs } from '../../domain/devices/diagnosis.ts';
 import { durationText } from '../../domain/duration-text.ts';
 import type { Mail } from '../../domain/mail/mail.ts';
 import type { Shards } from '../../domain/shard.ts';
+import { countedText } from '../request/attention-source.ts';
 import type { Turn } from '../request/turn.ts';
 import { listDevices } from '../routes/device-list.ts';
 import type { DeviceCounts } from './device-counts.ts';
@@ -21,6 +22,14 @@ interface WaitingMail {
   mail: Mail;
 }
 
+interface StuckQuestion {
+  fleetId: string;
+  stuckSeconds: number;
+  /** Whoever was seen within this time calls. */
+  activeMs: number;
+  nowMs: number;
+}
+
 /**
  * Finds mailboxes that are stuck, and, among those that wait longest, devices that fetch their head again and again
  * without an answer, long before they count as stuck. Costs one read of an index and of a few heads.
@@ -28,7 +37,7 @@ interface WaitingMail {
 export async function attentionToMailboxes(
   shards: Shards,
   counts: DeviceCounts,
-  { fleetId, stuckSeconds, nowMs }: { fleetId: string; stuckSeconds: number; nowMs: number },
+  { fleetId, stuckSeconds, activeMs, nowMs }: StuckQuestion,
   turn: Turn,
 ): Promise<AttentionItem[]> {
   const beforeMs = nowMs - stuckSeconds * 1_000;
@@ -39,6 +48,11 @@ export async function attentionToMailboxes(
   // They come in the order of their waits: one that is not stuck says that there are no others.
   const isEach = next === null || stuck.length < items.length;
   const count = isEach ? stuck.length : Math.max(stuck.length, await counts.waiting(fleetId, beforeMs).value);
+  const callsSinceMs = nowMs - activeMs;
+  const isCalling = ({ lastSeenMs = 0 }: DeviceStatus): boolean => lastSeenMs >= callsSinceMs;
+  const calling = isEach
+    ? { count: stuck.filter(isCalling).length, isAll: true }
+    : await counts.waitingActive(fleetId, beforeMs, callsSinceMs).value;
   const headsOf = async (devices: readonly DeviceStatus[]): Promise<WaitingMail[]> => {
     const heads = await Promise.all(devices.map(({ device }) => shards.of(device).mail.head(device)));
     // One that has just been settled waits no more.
@@ -53,29 +67,50 @@ export async function attentionToMailboxes(
   ]);
   return [
     ...(count > namedMax
-      ? [ofMany(count, stuckSeconds, named[0], nowMs)]
-      : named.map((waiting) => ofOne(waiting, nowMs))),
+      ? ofMany({ count, calling, stuckSeconds, isCalling, longest: named[0], nowMs })
+      : named.map((waiting) => ofOne(waiting, isCalling(waiting.status), nowMs))),
     ...young.flatMap((waiting) => ofVain(waiting, nowMs)),
   ];
 }
 
-function ofMany(
-  count: number,
-  stuckSeconds: number,
-  longest: WaitingMail | undefined,
-  nowMs: number,
-): AttentionItem {
-  const all = `${count} mailboxes have had the same mail at the head for more than ${durationText(stuckSeconds * 1_000)}`;
-  const one =
-    longest && `${deviceText(longest.status)} with ${longest.mail.name} ${plightOf(longest, nowMs)}`;
-  const sentence = one === undefined ? `${all}.` : `${all}; the longest is ${one}.`;
-  return attentionItem('stuck_mailboxes', sentence, { count });
+interface ManyStuck {
+  count: number;
+  /** Those of devices that call. */
+  calling: { count: number; isAll: boolean };
+  stuckSeconds: number;
+  isCalling: (status: DeviceStatus) => boolean;
+  longest: WaitingMail | undefined;
+  nowMs: number;
 }
 
-function ofOne(waiting: WaitingMail, nowMs: number): AttentionItem {
+/** Devices that call and do not take their mail are in trouble; what waits for others waits as it is meant to. */
+function ofMany({ count, calling, stuckSeconds, isCalling, longest, nowMs }: ManyStuck): AttentionItem[] {
+  const since = `have had the same mail at the head for more than ${durationText(stuckSeconds * 1_000)}`;
+  const longestOf = (isOfCalling: boolean): string =>
+    longest !== undefined && isCalling(longest.status) === isOfCalling
+      ? `; the longest is ${deviceText(longest.status)} with ${longest.mail.name} ${plightOf(longest, nowMs)}.`
+      : '.';
+  const offline = Math.max(count - calling.count, 0);
+  const items: AttentionItem[] = [];
+  if (calling.count > 0) {
+    const number = countedText(calling.count, calling.isAll);
+    const devices = calling.count === 1 ? 'device that calls has' : 'devices that call have';
+    const sentence = `${number} ${devices} not taken the mail at the head for more than ${durationText(stuckSeconds * 1_000)}${longestOf(true)}`;
+    items.push(attentionItem('stuck_mailboxes', sentence, { count: calling.count, is_all: calling.isAll }));
+  }
+  if (offline > 0) {
+    const mailboxes = offline === 1 ? 'mailbox of a device that does' : 'mailboxes of devices that do';
+    const sentence = `${offline.toLocaleString('en')} ${mailboxes} not call ${offline === 1 ? since.replace('have', 'has') : since}${longestOf(false)}`;
+    items.push(attentionItem('offline_mailboxes', sentence, { count: offline, is_all: calling.isAll }));
+  }
+  return items;
+}
+
+function ofOne(waiting: WaitingMail, isCalling: boolean, nowMs: number): AttentionItem {
   const { status, mail } = waiting;
   const sentence = `${deviceText(status)} has had ${mail.name} at the head of its mailbox ${plightOf(waiting, nowMs)}.`;
-  return attentionItem('stuck_mailboxes', sentence, { device_id: deviceIdOf(status.device), count: 1 });
+  const kind = isCalling ? 'stuck_mailboxes' : 'offline_mailboxes';
+  return attentionItem(kind, sentence, { device_id: deviceIdOf(status.device), count: 1 });
 }
 
 function ofVain({ status, mail }: WaitingMail, nowMs: number): AttentionItem[] {

@@ -9,6 +9,7 @@ const kind = wordOf([
   'devices_silent',
   'dead_letters',
   'stuck_mailboxes',
+  'offline_mailboxes',
   'never_answers',
   'action_held',
   'action_devices_blocked',
@@ -59,6 +60,7 @@ const attentionDocument = Type.Object({
   stuck_seconds: Type.Integer({
     description: 'How long a mailbox may have the same mail at its head before it counts as stuck.',
   }),
+  active_seconds: Type.Integer({ description: 'Whoever was seen within this time calls.' }),
   items: Type.Array(itemDocument, { description: 'Empty if nothing needs attention.' }),
 });
 export type AttentionDocument = Static<typeof attentionDocument>;
@@ -69,7 +71,7 @@ export const attentionRoutes = declareRoutes({
     scope: 'read',
     summary: 'List what needs attention in a fleet',
     description:
-      'Reasons why the server is not ready, devices that fell silent within the last hour (else within the last day; `many_devices_silent` if they are ten or more, and a hundredth of the active ones), devices that this node refuses, mailboxes that have had the same mail at their head for longer than `stuckSeconds` (up to three by name, else their number and the longest), devices among the eight that wait longest that fetch their head again and again without an answer, dead letters of the last 24 hours, and actions, forwarders and consumers that are held, behind, or have lost records. From numbers that are already there: it is cheap to ask every few seconds.',
+      'Reasons why the server is not ready, devices that fell silent within the last hour (else within the last day; `many_devices_silent` if they are ten or more, and a hundredth of the active ones), devices that this node refuses, mailboxes that have had the same mail at their head for longer than `stuckSeconds` (up to three by name, else their numbers and the longest; `offline_mailboxes` if the device does not call), devices among the eight that wait longest that fetch their head again and again without an answer, dead letters of the last 24 hours, and actions, forwarders and consumers that are held, behind, or have lost records. From numbers that are already there: it is cheap to ask every few seconds.',
     answers: { 200: attentionDocument },
   },
 });

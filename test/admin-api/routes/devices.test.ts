@@ -123,9 +123,9 @@ describe('finding devices', () => {
     expect((await fleetpostJson(server, [...listed, '0s'])).items).toHaveLength(4);
     expect((await fleetpostJson(server, [...listed, '10m'])).items).toEqual([]);
     const sentence = expect.stringMatching(
-      /^4 mailboxes have had the same mail at the head for more than 1 s; the longest is DEVICE0007 \(door 7\) with first for \d+ s: never fetched, the device has never called\.$/,
+      /^4 mailboxes of devices that do not call have had the same mail at the head for more than 1 s; the longest is DEVICE0007 \(door 7\) with first for \d+ s: never fetched, the device has never called\.$/,
     );
-    const stuck = { kind: 'stuck_mailboxes', name: null, device_id: null, count: 4, sentence };
+    const stuck = { kind: 'offline_mailboxes', name: null, device_id: null, count: 4, sentence };
     await expect
       .poll(async () => (await server.admin('GET', `/fleets/${fleet.fleetId}/attention`)).body, patience)
       .toMatchObject({ stuck_seconds: 1, items: [stuck] });

@@ -239,12 +239,12 @@ describe.each(engines)('mailboxes that wait on $name', (engine) => {
       attentionToMailboxes(
         { of: () => store.shard, all },
         new DeviceCounts(all),
-        { fleetId, stuckSeconds: 600, nowMs: Date.now() + afterSeconds * 1_000 },
+        { fleetId, stuckSeconds: 600, activeMs: 5_400_000, nowMs: Date.now() + afterSeconds * 1_000 },
         yieldToEventLoop,
       );
     expect(await told(3_600)).toEqual([]);
     const [mailId = Buffer.alloc(16)] = await store.sendMany(first, 1);
-    const waits = { kind: 'stuck_mailboxes', name: null, device_id: 'AAAAAAAAAA', count: 1 };
+    const waits = { kind: 'offline_mailboxes', name: null, device_id: 'AAAAAAAAAA', count: 1 };
     await expect.poll(() => told(3_605), soon).toMatchObject([waits]);
     const sentence = (await told(3_605))[0]?.sentence;
     expect(sentence).toMatch(
@@ -266,11 +266,20 @@ describe.each(engines)('mailboxes that wait on $name', (engine) => {
     ]);
     await aMoment();
     for (const one of others) await store.sendMany(one, 1);
-    const many = { kind: 'stuck_mailboxes', name: null, device_id: null, count: 4 };
-    await expect.poll(() => told(3_605), soon).toMatchObject([many]);
-    const ofAll = (await told(3_605))[0]?.sentence;
-    expect(ofAll).toMatch(
-      /^4 mailboxes have had .* more than 10 min; the longest is A{10} .* for 1 h: fetched 5 times, never answered\.$/,
+    // One of them has called within the hour and a half.
+    const many = { name: null, device_id: null };
+    await expect
+      .poll(() => told(3_605), soon)
+      .toMatchObject([
+        { ...many, kind: 'stuck_mailboxes', count: 1 },
+        { ...many, kind: 'offline_mailboxes', count: 3 },
+      ]);
+    const [calling, offline] = await told(3_605);
+    expect(calling?.sentence).toMatch(
+      /^1 device that calls has not taken .* more than 10 min; the longest is A{10} .* for 1 h: fetched 5 times, never answered\.$/,
+    );
+    expect(offline?.sentence).toMatch(
+      /^3 mailboxes of devices that do not call have had .* more than 10 min\.$/,
     );
     expect(await told(30)).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { useContext } from 'preact/hooks';
-import type { AttentionItem } from '../../../contract/monitoring/attention.ts';
+import type { AttentionDocument, AttentionItem } from '../../../contract/monitoring/attention.ts';
 import { AttentionContext } from '../../frame/attention.ts';
 import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
@@ -12,18 +12,30 @@ import { clockText, exactSpanText, serverNow } from '../../server/clock.ts';
 /** Kinds that end in one of these have lost something, or stand still. */
 const badKinds = /^(server|many_devices_silent|dead_letters|stuck_mailboxes)$|_(held|lost|dead_letters)$/;
 
+/** Mail of devices that do not call waits for them, as it is meant to. */
+const quietKinds = ['offline_mailboxes'];
+
+type Spans = Pick<AttentionDocument, 'stuck_seconds' | 'active_seconds'>;
+
 const hourMs = 3_600_000;
+
+function toneOf(kinds: readonly string[]): string {
+  if (kinds.some((kind) => badKinds.test(kind))) return 'is-bad';
+  return kinds.every((kind) => quietKinds.includes(kind)) ? 'is-offline' : 'is-warn';
+}
 
 /** Address that shows an item; undefined: it is of the server, whose reasons say what to do. */
 function targetOf(
   fleetId: string,
   { kind, name, device_id, since }: AttentionItem,
-  stuckSeconds: number,
+  { stuck_seconds, active_seconds }: Spans,
 ): string | undefined {
   if (device_id !== null) return href([fleetId, 'devices', device_id]);
   if (kind === 'dead_letters') return href([fleetId, 'dead-letters'], { since: '1d' });
-  if (kind === 'stuck_mailboxes')
-    return href([fleetId, 'devices'], { q: `waiting>${exactSpanText(stuckSeconds)}` });
+  if (kind === 'stuck_mailboxes' || kind === 'offline_mailboxes') {
+    const seen = `seen${kind === 'stuck_mailboxes' ? '<' : '>'}${exactSpanText(active_seconds)}`;
+    return href([fleetId, 'devices'], { q: `waiting>${exactSpanText(stuck_seconds)} ${seen}` });
+  }
   if (kind === 'devices_refused') return href([fleetId, 'devices'], { q: 'refused:any enabled:yes' });
   if (kind === 'devices_silent' || kind === 'many_devices_silent') {
     const isOfHour = since !== null && serverNow() - Date.parse(since) <= hourMs;
@@ -45,14 +57,14 @@ export function Attention({ fleetId }: { fleetId: string }) {
       note={<ReadNote readAtMs={attention.readAtMs} failingSinceMs={attention.failingSinceMs} />}
     >
       <Loaded resource={attention}>
-        {({ items, stuck_seconds }) =>
+        {({ items, ...spans }) =>
           items.length === 0 ? (
             <p class="empty">Nothing needs attention.</p>
           ) : (
             <ul class="list">
               {items.map((item) => (
                 <li key={`${item.kind} ${item.name} ${item.device_id}`}>
-                  <Item fleetId={fleetId} item={item} stuckSeconds={stuck_seconds} />
+                  <Item fleetId={fleetId} item={item} spans={spans} />
                 </li>
               ))}
             </ul>
@@ -63,13 +75,13 @@ export function Attention({ fleetId }: { fleetId: string }) {
   );
 }
 
-function Item(props: { fleetId: string; item: AttentionItem; stuckSeconds: number }) {
-  const { fleetId, item, stuckSeconds } = props;
+function Item(props: { fleetId: string; item: AttentionItem; spans: Spans }) {
+  const { fleetId, item, spans } = props;
   const { kind, also, sentence, since } = item;
-  const target = targetOf(fleetId, item, stuckSeconds);
+  const target = targetOf(fleetId, item, spans);
   const content = (
     <>
-      <span class={`state ${[kind, ...also].some((one) => badKinds.test(one)) ? 'is-bad' : 'is-warn'}`} />
+      <span class={`state ${toneOf([kind, ...also])}`} />
       <span class="grow">
         <Untrusted text={sentence} lengthMax={500} />
       </span>
