@@ -96,7 +96,8 @@ function optionsOf(element: HTMLElement, events: PlotEvents): uPlot.Options {
   return {
     width: element.clientWidth,
     height,
-    padding: [6, 6, 0, 0],
+    // On the right half a label of the axis, `16:36:00`, has room.
+    padding: [6, 26, 0, 0],
     legend: { show: false },
     cursor: {
       drag: { x: onZoom !== undefined, y: false, setScale: false },
