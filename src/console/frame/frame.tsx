@@ -67,6 +67,8 @@ function useTitle(fleetName: string, attention: number): void {
 
 export interface ScreenProps {
   title: ComponentChildren;
+  /** Name of the thing, where its address has only an id. */
+  name?: string | undefined;
   /** The list or the document that the screen is about. */
   read?: Pick<Resource<unknown>, 'readAtMs' | 'failingSinceMs'> | undefined;
   /** Shown beside the title: a state, an id. */
@@ -78,13 +80,13 @@ export interface ScreenProps {
 }
 
 /** A screen: its first line, what it shows, and the same in a terminal. */
-export function Screen({ title, read, beside, tools, commands = [], children }: ScreenProps) {
+export function Screen({ title, name = '', read, beside, tools, commands = [], children }: ScreenProps) {
   const parts = path.value;
   const isThing =
     parts.length > 2 && parts[1] !== 'access' && (read === undefined || read.readAtMs !== undefined);
   useEffect(() => {
-    if (isThing) rememberRecent({ parts, title: screenTitle(parts) });
-  }, [isThing, parts.join('/')]);
+    if (isThing) rememberRecent({ parts, title: screenTitle(parts), note: shownText(name, 80) });
+  }, [isThing, parts.join('/'), name]);
   return (
     <>
       <div class="head">

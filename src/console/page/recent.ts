@@ -7,6 +7,8 @@ export interface Recent {
   parts: readonly string[];
   /** As the tab is named. */
   title: string;
+  /** Name of a device, whose title is its id. */
+  note?: string;
 }
 
 /** The things looked at last, the latest first. */
@@ -37,6 +39,11 @@ function all(): Recent[] {
 
 /** Another version of the console may have written there. */
 function isRecent(one: unknown): one is Recent {
-  const { parts, title } = (one ?? {}) as Partial<Recent>;
-  return typeof title === 'string' && Array.isArray(parts) && parts.every((part) => typeof part === 'string');
+  const { parts, title, note = '' } = (one ?? {}) as Partial<Recent>;
+  return (
+    typeof title === 'string' &&
+    typeof note === 'string' &&
+    Array.isArray(parts) &&
+    parts.every((part) => typeof part === 'string')
+  );
 }

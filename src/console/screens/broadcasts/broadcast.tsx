@@ -34,6 +34,7 @@ export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; bro
   return (
     <Screen
       title={value?.name ?? 'Broadcast'}
+      name={value?.name}
       beside={value && <BroadcastMark broadcast={value} />}
       // A broadcast that has ended does not change: it is not read again.
       read={value?.ended_at === null ? broadcast : undefined}

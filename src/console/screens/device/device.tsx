@@ -55,6 +55,7 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
           'Device'
         )
       }
+      name={value?.name}
       beside={
         <span class="inline id">
           <code class="soft">{deviceId}</code>

@@ -14,6 +14,8 @@ export interface PaletteEntry {
   group: 'Recent' | 'Go to' | 'Here' | 'Do' | 'Named' | 'Devices' | 'Mail';
   name: string;
   note?: string;
+  /** Other words that people have for it. */
+  words?: string;
   /** Why it cannot be done now. */
   unless?: string | undefined;
   run: () => void;
@@ -54,6 +56,7 @@ export function standingEntries(fleetId: string): PaletteEntry[] {
     key: `do ${name}`,
     group: 'Do',
     name,
+    words: otherWords[name] ?? '',
     unless,
     run,
   });
@@ -70,6 +73,7 @@ export function standingEntries(fleetId: string): PaletteEntry[] {
     ),
     doing('Send mail to a device', () => (sendTo.value = { deviceId: '' }), lacks('mail')),
     doing('Broadcast to all devices', () => (sendTo.value = wholeFleet), lacks('mail')),
+    doing('Export records', target('live', { export: '1' })),
     doing('Make a token', target('access/tokens', { new: '1' }), lacks('admin')),
     doing('Make a claim token', target('access/claim-tokens', { new: '1' }), lacks('provision')),
     doing('Take a backup', target('server', { backup: '1' }), lacks('admin')),
@@ -95,6 +99,7 @@ export function entriesOfScreen(): PaletteEntry[] {
         key: `here ${at}`,
         group: 'Here',
         name,
+        words: otherWords[name] ?? '',
         unless: isDisabled ? button.title || 'Not now' : undefined,
         run: () => button.click(),
       },
@@ -142,11 +147,30 @@ export function entriesOfId(
   return [{ key: 'mail', group: 'Mail', name: mail, note: `of ${device}`, run }];
 }
 
+/** Words that people type for what is named otherwise here. */
+const otherWords: Readonly<Record<string, string>> = {
+  'New secret': 'rotate credentials key password',
+  'New signing secret': 'rotate credentials key',
+  'New device': 'create add register provision',
+  Disable: 'block revoke',
+  Delete: 'remove',
+  'Send mail': 'message command',
+  'Send mail to a device': 'message command',
+  'Broadcast to all devices': 'message command rollout',
+  'Export records': 'download csv ndjson',
+  'Export its records': 'download csv ndjson',
+  Export: 'download csv',
+  'Make a token': 'create new api key credentials',
+  'Make a claim token': 'create new register provision',
+  'List the keys': 'shortcuts help',
+  'Log out': 'sign out',
+};
+
 /** Entries that have all the words that were typed. */
 export function fitting(entries: readonly PaletteEntry[], text: string): PaletteEntry[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return entries.filter(({ name, group, note = '' }) => {
-    const all = `${name} ${note} ${group}`.toLowerCase();
+  return entries.filter(({ name, group, note = '', words: others = '' }) => {
+    const all = `${name} ${note} ${group} ${others}`.toLowerCase();
     return words.every((word) => all.includes(word));
   });
 }

@@ -19,12 +19,12 @@ function entryTo(
 
 /** What was looked at last; while nothing is typed, only the latest. */
 export function recentEntries(fleetId: string, text: string): PaletteEntry[] {
-  const entries = recents(fleetId).map(({ parts, title }) =>
+  const entries = recents(fleetId).map(({ parts, title, note = '' }) =>
     entryTo(
       'Recent',
       parts,
       title,
-      parts.length > 3 || parts[1] === 'broadcasts' ? (parts.at(-1) ?? '') : '',
+      note || (parts.length > 3 || parts[1] === 'broadcasts' ? (parts.at(-1) ?? '') : ''),
     ),
   );
   return text.trim() === '' ? entries.slice(0, recentShown) : entries;
