@@ -106,7 +106,7 @@ function ForwarderTable({ fleetId, items, onChanged }: ReadersProps<ForwarderDoc
       items={items}
       keyOf={({ name }) => name}
       cells={{
-        state: ({ state }) => <ReaderState state={state} />,
+        state: ({ state, dead_letters }) => <ReaderState state={state} refused={dead_letters} />,
         name: ({ name }) => (
           <a class="strong" href={href([fleetId, 'forwarders', name])}>
             {name}

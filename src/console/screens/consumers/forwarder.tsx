@@ -32,7 +32,7 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
   return (
     <Screen
       title={<Untrusted text={name} lengthMax={80} />}
-      beside={value && <ReaderState state={value.state} />}
+      beside={value && <ReaderState state={value.state} refused={value.dead_letters} />}
       read={forwarder}
       tools={
         <>
@@ -159,7 +159,12 @@ function ForwarderFigures({ forwarder }: { forwarder: ForwarderDocument }) {
   return (
     <Figures
       figures={[
-        ['Behind', waited, isFarBehind(forwarder) ? 'warn' : '', `${count(behind)} records`],
+        [
+          'Behind',
+          waited,
+          isFarBehind(forwarder) ? 'warn' : '',
+          `${count(behind)} ${behind === 1 ? 'record' : 'records'}`,
+        ],
         ['Lost', count(lost), lost > 0 ? 'bad' : '', 'removed by retention'],
         ['Dead letters', count(dead_letters), dead_letters > 0 ? 'bad' : '', 'refused records'],
         ['Delivered', count(delivered), '', 'since the start'],
@@ -197,8 +202,8 @@ function ForwarderFacts({ forwarder }: { forwarder: ForwarderDocument }) {
         </Fact>
         {last_error !== null && last_error.recovered_at !== null && (
           <Fact name="Last error">
-            <Untrusted text={last_error.msg} lengthMax={500} />, <Moment time={last_error.at} />, over{' '}
-            <Moment time={last_error.recovered_at} />
+            <Untrusted text={last_error.msg} lengthMax={500} /> It was <Moment time={last_error.at} />, and
+            works again since <Moment time={last_error.recovered_at} />.
           </Fact>
         )}
         <Fact name="Created">

@@ -16,9 +16,12 @@ const marks: Readonly<Record<State, readonly [string, string]>> = {
   paused: ['is-disabled', 'paused'],
 };
 
-/** The state of a forwarder or a consumer; where there is little room its mark alone. */
-export function ReaderState({ state }: { state: State }) {
-  const [mark, word] = marks[state];
+/** The state of a forwarder or a consumer, with how many records it was refused; where there is little room its mark alone. */
+export function ReaderState({ state, refused = 0 }: { state: State; refused?: number }) {
+  const [mark, word] =
+    state === 'running' && refused > 0
+      ? ['is-warn', `running, ${refused.toLocaleString('en')} refused`]
+      : marks[state];
   return (
     <span class={`state ${mark}`}>
       <span class="word">{word}</span>
