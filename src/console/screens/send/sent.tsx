@@ -5,6 +5,8 @@ import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { DeviceLink } from '../../parts/device.tsx';
 import { isBroadcastEnded, useBroadcast } from '../../server/followed-broadcast.ts';
+import { useOutcomes } from '../broadcasts/outcomes.tsx';
+import { OutcomeBar } from '../broadcasts/progress.tsx';
 import { RefusedDevices } from '../broadcasts/refusals.tsx';
 import { MailLife, useReceipt } from '../mail/mail-life.tsx';
 
@@ -40,6 +42,7 @@ export function BroadcastSent({ fleetId, broadcast }: { fleetId: string; broadca
   });
   const current = useBroadcast(path).value ?? broadcast;
   const { state, devices, queued, refused } = current;
+  const outcomes = useOutcomes({ path, broadcast: current });
   return (
     <>
       <progress
@@ -56,6 +59,7 @@ export function BroadcastSent({ fleetId, broadcast }: { fleetId: string; broadca
           See what becomes of it
         </a>
       </p>
+      {outcomes.value !== undefined && <OutcomeBar broadcast={current} outcomes={outcomes.value} />}
       {isBroadcastEnded(current) && refused > 0 && (
         <RefusedDevices fleetId={fleetId} path={path} broadcast={current} />
       )}
