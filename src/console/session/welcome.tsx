@@ -6,17 +6,26 @@ import { path } from '../page/router.ts';
 import { Banner, ErrorBanner } from '../parts/banner.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Untrusted } from '../parts/untrusted.tsx';
+import { CallError } from '../server/call-error.ts';
 import { useSubmit } from '../server/submit.ts';
 import { logIn, logInByToken } from './session.ts';
 import { endedBecause } from './session-state.ts';
 
 const codePattern = /^[\w-]{22}$/;
+const tokenLengthMin = 30;
 
 /** Logs in with what was pasted: a code, a token, or a link with one of them. @throws CallError. */
-function logInWith(text: string): Promise<void> {
+async function logInWith(text: string): Promise<void> {
   const fragment = new URLSearchParams(text.includes('#') ? text.slice(text.indexOf('#') + 1) : '');
   const code = fragment.get('code') ?? (codePattern.test(text) ? text : undefined);
-  return code === undefined ? logInByToken(fragment.get('token') ?? text) : logIn(code);
+  if (code !== undefined) return logIn(code);
+  const token = fragment.get('token') ?? text;
+  // Tokens are longer: the server would answer that there is no such token to who has mistyped a code.
+  if (token.length < tokenLengthMin) {
+    const msg = `This is no login code: one has 22 characters, this has ${token.length}. Make a new one: fleetpost console.`;
+    throw new CallError(0, { error: 'invalid_code', msg });
+  }
+  return logInByToken(token);
 }
 
 /** For whoever has no session: how to get one. */
