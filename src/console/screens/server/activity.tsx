@@ -25,13 +25,13 @@ export function ServerActivity(props: { fleetId: string; top: TopDocument; onRel
       <ServerFigures top={top} rates={rates} />
       <div class="columns is-even">
         <div>
-          <Routes routes={rates?.routes ?? []} />
+          <Routes routes={rates?.routes} />
         </div>
         <div>
           <TopTalkers fleetId={fleetId} talkers={top.talkers} />
         </div>
       </div>
-      <ShardTable shards={rates?.shards ?? []} />
+      <ShardTable shards={rates?.shards ?? top.shards} />
     </>
   );
 }
@@ -71,9 +71,9 @@ function ServerFigures({ top, rates }: { top: TopDocument; rates: ServerRates | 
   const within = (ms: number | undefined): string =>
     ms === undefined ? '–' : `≤ ${Number(ms.toPrecision(3)).toLocaleString('en')} ms`;
   const figures = [
-    ['Requests', rates === undefined ? '–' : `${rateText(rates.requestsPerSecond)}/s`],
-    ['p50', within(rates?.p50Ms)],
-    ['p99', within(rates?.p99Ms)],
+    ['Requests', rates === undefined ? '…' : `${rateText(rates.requestsPerSecond)}/s`],
+    ['p50', rates === undefined ? '…' : within(rates.p50Ms)],
+    ['p99', rates === undefined ? '…' : within(rates.p99Ms)],
     ['Connections', top.connections.toLocaleString('en')],
     ['Streams', top.streams.toLocaleString('en')],
     ['Devices', sum('devices')],
@@ -89,11 +89,13 @@ const routeColumns = [
   { name: 'failedPerSecond', label: '5xx', kind: 'count' },
 ] as const satisfies ListColumns<RouteRate>;
 
-function Routes({ routes }: { routes: readonly RouteRate[] }) {
+function Routes({ routes }: { routes: readonly RouteRate[] | undefined }) {
   return (
     <Section title="Requests of devices">
-      {routes.length === 0 ? (
-        <p class="empty">Measuring…</p>
+      {routes === undefined ? (
+        <p class="empty">Measuring, for two seconds…</p>
+      ) : routes.length === 0 ? (
+        <p class="empty">No device has called since the start.</p>
       ) : (
         <ListTable
           columns={routeColumns}

@@ -8,9 +8,10 @@ export interface RouteRate {
 }
 
 export type ShardRate = TopDocument['shards'][number] & {
-  commitsPerSecond: number;
-  writesPerSecond: number;
-  refusedPerSecond: number;
+  /** Undefined until they are measured. */
+  commitsPerSecond?: number;
+  writesPerSecond?: number;
+  refusedPerSecond?: number;
 };
 
 /** Activity of a server between two answers of `/top`, as `fleetpost top` shows it. */

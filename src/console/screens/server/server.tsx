@@ -4,7 +4,8 @@ import type { ServerDocument } from '../../../contract/server.ts';
 import { Screen } from '../../frame/frame.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
-import { quickAtFirst, useDocument } from '../../server/resource.ts';
+import { quickAtFirst, type Resource, useDocument } from '../../server/resource.ts';
+import { may } from '../../session/session.ts';
 import { ServerActivity } from './activity.tsx';
 import { BackupSection } from './backup.tsx';
 import { Configuration } from './configuration.tsx';
@@ -24,7 +25,8 @@ function isInFolder({ configuration }: ServerDocument): boolean {
 export function ServerScreen({ fleetId }: { fleetId: string }) {
   const [every] = useState(() => quickAtFirst(2, 12));
   const top = useDocument(topPath, every);
-  const server = useDocument(serverPath, 30);
+  const isAdmin = may('admin');
+  const server = useDocument(isAdmin ? serverPath : undefined, 30);
   const refresh = (): void => {
     top.refresh();
     server.refresh();
@@ -39,9 +41,30 @@ export function ServerScreen({ fleetId }: { fleetId: string }) {
         { command: ['status', '--all'], request: { path: serverPath } },
       ]}
     >
-      <Loaded resource={top}>
-        {(document) => <ServerActivity fleetId={fleetId} top={document} onReleased={refresh} />}
-      </Loaded>
+      {top.error?.status === 403 ? (
+        <ErrorBanner error={top.error} />
+      ) : (
+        <>
+          <Loaded resource={top}>
+            {(document) => <ServerActivity fleetId={fleetId} top={document} onReleased={refresh} />}
+          </Loaded>
+          {isAdmin ? (
+            <Administered server={server} />
+          ) : (
+            <p class="empty">
+              Your session lacks the scope admin, which backups, certificates and the configuration take.
+            </p>
+          )}
+        </>
+      )}
+    </Screen>
+  );
+}
+
+/** What administrators alone see: backups, the program with its certificates, the configuration. */
+function Administered({ server }: { server: Resource<ServerDocument> }) {
+  return (
+    <>
       <div class="columns">
         <div>
           <BackupSection isInFolder={server.value && isInFolder(server.value)} />
@@ -55,6 +78,6 @@ export function ServerScreen({ fleetId }: { fleetId: string }) {
         </div>
       </div>
       {server.value && <Configuration keys={server.value.configuration} />}
-    </Screen>
+    </>
   );
 }

@@ -45,7 +45,8 @@ export function ShardTable({ shards }: { shards: readonly ShardRate[] }) {
 }
 
 /** A rate in a table; `isBad`: one that should be none. */
-export function Rate({ perSecond, isBad = false }: { perSecond: number; isBad?: boolean }) {
+export function Rate({ perSecond, isBad = false }: { perSecond: number | undefined; isBad?: boolean }) {
+  if (perSecond === undefined) return <span class="faint">…</span>;
   const tone = perSecond === 0 ? 'faint' : isBad ? 'bad strong' : '';
   return <span class={tone}>{rateText(perSecond)}</span>;
 }
