@@ -5,7 +5,7 @@ import { Confirm } from '../../forms/confirm.tsx';
 import { Field } from '../../forms/field.tsx';
 import { Section } from '../../frame/frame.tsx';
 import { Act } from '../../parts/act.tsx';
-import { Banner, ErrorBanner } from '../../parts/banner.tsx';
+import { ErrorBanner } from '../../parts/banner.tsx';
 import { Commands } from '../../parts/commands.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { call } from '../../server/client.ts';
@@ -47,6 +47,9 @@ export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: (
       }}
     >
       <NameField fleet={fleet} name={name} onName={setName} />
+      <p class="hint">
+        What is not marked as its own is as the server's configuration says, and an empty field leaves it so.
+      </p>
       {limitGroups.map(([title, group]) => (
         <Section key={title} title={title}>
           {group.map((limit) => (
@@ -79,7 +82,6 @@ export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: (
           Records beyond the new retention are removed for good, within minutes.
         </Confirm>
       )}
-      {fleet.own.length === 0 && <Banner>All limits are those of the server's configuration.</Banner>}
     </form>
   );
 }

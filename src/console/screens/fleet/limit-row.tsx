@@ -36,7 +36,7 @@ export function LimitRow({ limit, fleet, text, wrong, onText }: LimitRowProps) {
       </div>
       <div class="limit-now">
         <span>{shown}</span>
-        <span class="hint">{isOwn ? 'its own' : 'of the configuration'}</span>
+        {isOwn && <span class="hint">its own</span>}
       </div>
       <div class="limit-field">
         <input
@@ -53,7 +53,7 @@ export function LimitRow({ limit, fleet, text, wrong, onText }: LimitRowProps) {
         <button
           type="button"
           class="button is-plain"
-          disabled={text === ''}
+          hidden={text === ''}
           title="As the configuration says"
           onClick={() => onText('')}
         >
