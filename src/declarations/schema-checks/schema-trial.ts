@@ -1,7 +1,7 @@
 import { ApiError, type FieldError } from '../../core/errors.ts';
 import { checkSchema, type SchemaLimits } from '../schemas/check-schema.ts';
 import { parseDatapoint, parseMessage, parseSchema } from '../schemas/payload.ts';
-import { Schema, type SchemaKind, unwatched } from '../schemas/schema.ts';
+import { Schema, type SchemaKind, type SchemaWatch, unwatched } from '../schemas/schema.ts';
 import type { SchemaCost } from '../schemas/schema-cost.ts';
 
 /** Verdict on a schema as if it were put, and on a body that is held against it. */
@@ -24,12 +24,18 @@ export interface TriedSchema {
 export function trySchema({ kind, text, sample }: TriedSchema, limits: SchemaLimits): SchemaTrial {
   try {
     const cost = checkSchema(parseSchema(Buffer.from(text)), limits);
-    const refusal = sample === undefined ? undefined : refusalOf(new Schema(text, unwatched), kind, sample);
+    const refusal =
+      sample === undefined ? undefined : refusalOf(new Schema(text, watchWithin(limits)), kind, sample);
     return { fault: undefined, cost, refusal };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return { fault: error.message, cost: undefined, refusal: undefined };
   }
+}
+
+/** Refuses what takes too many operations, and nothing else that depends on the machine. */
+function watchWithin({ schemaStepsMax }: SchemaLimits): SchemaWatch {
+  return { ...unwatched, settings: { current: { ...unwatched.settings.current, schemaStepsMax } } };
 }
 
 function refusalOf(schema: Schema, kind: SchemaKind, sample: string): SchemaTrial['refusal'] {

@@ -135,7 +135,7 @@ export function assertionsOf(schema: JsonObject, patterns: SchemaPatterns): Chec
   }
   if (typeof pattern === 'string') {
     const expression = patterns.get(pattern);
-    checks.push(onStrings((text) => expression.test(text), `must match pattern "${pattern}"`));
+    checks.push(onStrings((text, run) => run.fits(text, expression), `must match pattern "${pattern}"`));
   }
   if (Array.isArray(names) && names.length > 0) checks.push(required(names));
   if (schema.uniqueItems === true) checks.push(uniqueItems);

@@ -6,6 +6,7 @@ import type { JsonObject } from './payload.ts';
 import { plainSchema } from './plain-schema.ts';
 import { exhaustiveSteps } from './schema-cost.ts';
 import { patternsSize, SchemaPatterns } from './schema-patterns.ts';
+import { TooManyOperations } from './validation.ts';
 import { Validator } from './validator.ts';
 
 export const schemaKinds = ['datapoint', 'message', 'mail', 'reply'] as const;
@@ -16,11 +17,17 @@ export type SchemaKind = (typeof schemaKinds)[number];
  */
 const repeatedCheckFactor = 10;
 const disabledRetrySeconds = 60;
+/**
+ * Operations of checking one body, as a multiple of the steps that checking one of its values may take: a quarter of a
+ * second by default. No body of 64 KiB comes near that does not mean to.
+ */
+const operationsPerStep = 25_000;
 /** Bytes of a schema compiled in the time of one state of a pattern. */
 const bytesPerState = 16;
 
 /** Limits of the schemas of a thread. */
 export interface SchemaSettings {
+  schemaStepsMax: number;
   schemaCheckMillisecondsMax: number;
   schemaCheckMillisecondsPerSecondMax: number;
   schemaPatternStatesMax: number;
@@ -41,6 +48,7 @@ export interface SchemaWatch {
 export const unwatched: SchemaWatch = {
   settings: {
     current: {
+      schemaStepsMax: Number.POSITIVE_INFINITY,
       schemaCheckMillisecondsMax: Number.POSITIVE_INFINITY,
       schemaCheckMillisecondsPerSecondMax: 0,
       schemaPatternStatesMax: Number.POSITIVE_INFINITY,
@@ -87,7 +95,7 @@ export class Schema {
     const compiled = this.#compiled ?? this.#compile();
     checks?.admitCheck(this.#cost, compiled.exhaustiveSteps, bytes);
     const startedAtMs = performance.now();
-    const errors = errorsOf(compiled, value, bytes, allowance);
+    const errors = this.#errorsOf(compiled, value, bytes, allowance);
     const milliseconds = performance.now() - startedAtMs;
     if (milliseconds > settings.current.schemaCheckMillisecondsMax)
       this.#confirmSlow(compiled, value, bytes, milliseconds);
@@ -141,7 +149,7 @@ export class Schema {
     let least = milliseconds;
     if (milliseconds <= limit * repeatedCheckFactor) {
       const startedAtMs = performance.now();
-      errorsOf(compiled, value, bytes, undefined);
+      this.#errorsOf(compiled, value, bytes);
       least = Math.min(milliseconds, performance.now() - startedAtMs);
     }
     if (least <= limit) return;
@@ -155,21 +163,23 @@ export class Schema {
     this.#disabled = reason;
     this.#watch.onDisabled(reason);
   }
-}
 
-function errorsOf(
-  compiled: Compiled,
-  value: JsonObject,
-  bytes: number,
-  allowance: CheckAllowance | undefined,
-): FieldError[] | undefined {
-  try {
-    if (compiled.validator.matches(value)) return undefined;
-    const steps = compiled.exhaustiveSteps() * bytes;
-    const isCheap = (allowance ?? new CheckAllowance()).takeReport(steps);
-    return compiled.validator.errorsOf(value, isCheap ? 'all' : 'first');
-  } catch (error) {
-    if (error instanceof RangeError) return [{ path: '', msg: 'is nested too deeply' }];
-    throw error;
+  #errorsOf(
+    { validator, exhaustiveSteps: steps }: Compiled,
+    value: JsonObject,
+    bytes: number,
+    allowance?: CheckAllowance,
+  ): FieldError[] | undefined {
+    const operationsMax = this.#watch.settings.current.schemaStepsMax * operationsPerStep;
+    try {
+      return validator.errorsOf(value, operationsMax, () =>
+        (allowance ?? new CheckAllowance()).takeReport(steps() * bytes) ? 'all' : 'first',
+      );
+    } catch (error) {
+      if (error instanceof TooManyOperations)
+        return [{ path: '', msg: 'takes too long to check (schemaStepsMax)' }];
+      if (error instanceof RangeError) return [{ path: '', msg: 'is nested too deeply' }];
+      throw error;
+    }
   }
 }

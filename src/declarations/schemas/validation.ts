@@ -1,5 +1,6 @@
 import type { FieldError } from '../../core/errors.ts';
 import { EqualityTexts } from './equality-texts.ts';
+import type { Pattern } from './pattern.ts';
 import type { JsonObject } from './payload.ts';
 import { escapeToken } from './schema-keywords.ts';
 import { ValueNumbers } from './unique-items.ts';
@@ -7,6 +8,8 @@ import { ValueNumbers } from './unique-items.ts';
 /** Limits of an error report: a path can be as long as the body, a message as the schema. */
 const reportedErrorsMax = 20;
 const reportedLengthMax = 256;
+/** Those of holding even an empty text against a pattern. */
+const patternOperations = 100;
 /** Members of an object whose names are listed as fast as they are remembered. */
 const smallObjectMembers = 32;
 
@@ -17,6 +20,10 @@ export class Evaluated {
   /** Items before this one. */
   items = 0;
   hasAllMembers = false;
+
+  get size(): number {
+    return this.names.size + this.indexes.size;
+  }
 
   add(other: Evaluated): void {
     for (const name of other.names) this.names.add(name);
@@ -48,7 +55,13 @@ interface Failure {
   text: () => string;
 }
 
-/** One body that is held against a schema. */
+/** The check of this body takes more operations than it may. */
+export class TooManyOperations extends Error {}
+
+/**
+ * One body that is held against a schema. It counts operations of some 10 ns, so that the thread is never taken for
+ * long, whatever the schema. @throws TooManyOperations from wherever they are counted.
+ */
 export class Validation {
   readonly failures: Failure[] = [];
   readonly isExhaustive: boolean;
@@ -62,9 +75,26 @@ export class Validation {
   /** The last text whose characters were counted; the next keyword to ask is mostly of the same. */
   #counted = { text: '', length: 0 };
 
-  constructor(reported: Thoroughness) {
+  #operationsLeft: number;
+
+  constructor(reported: Thoroughness, operationsMax: number) {
+    this.#operationsLeft = operationsMax;
     this.isExhaustive = reported === 'all';
     this.#isReported = reported !== 'none';
+  }
+
+  get operationsLeft(): number {
+    return this.#operationsLeft;
+  }
+
+  spend(operations: number): void {
+    this.#operationsLeft -= operations;
+    if (this.#operationsLeft < 0) throw new TooManyOperations();
+  }
+
+  fits(text: string, pattern: Pattern): boolean {
+    this.spend(patternOperations + text.length);
+    return pattern.test(text);
   }
 
   get numbers(): ValueNumbers {
@@ -81,6 +111,7 @@ export class Validation {
     const known = this.#largeObjects?.get(value);
     if (known !== undefined) return known;
     const names = Object.keys(value);
+    this.spend(names.length);
     if (names.length > smallObjectMembers) {
       this.#largeObjects ??= new Map();
       this.#largeObjects.set(value, names);
@@ -91,6 +122,7 @@ export class Validation {
   /** The length in characters of Unicode. */
   lengthOf(text: string): number {
     if (this.#counted.text !== text) {
+      this.spend(text.length);
       let length = 0;
       for (const _character of text) length += 1;
       this.#counted = { text, length };

@@ -2,8 +2,14 @@ import type { FieldError } from '../../core/errors.ts';
 import { assertionsOf, isJsonObject, memberTest, onObjects } from './assertions.ts';
 import type { JsonObject } from './payload.ts';
 import type { Subschema } from './schema-keywords.ts';
+import { SchemaOperations } from './schema-operations.ts';
 import type { SchemaPatterns } from './schema-patterns.ts';
 import { allOf, type Check, Evaluated, passes, type Thoroughness, Validation } from './validation.ts';
+
+/** Those of noting that one member or item was looked at. */
+const evaluationOperations = 5;
+/** Those of going on to the next member or item. */
+const nextOperations = 2;
 
 /**
  * A plain schema of JSON Schema 2020-12, with `format` as an annotation (D12), as functions that call each other: made
@@ -13,6 +19,7 @@ export class Validator {
   readonly #plain: JsonObject;
   readonly #patterns: SchemaPatterns;
   readonly #root: Check;
+  readonly #operations = new SchemaOperations();
   /** Checks of `#` and `#/$defs/N`, made when they are first referred to. */
   readonly #definitions = new Map<string, { check: Check }>();
   /** Those that are still to be made: one by one, since they may refer to each other in a long chain. */
@@ -25,18 +32,29 @@ export class Validator {
     for (let make = this.#pending.pop(); make !== undefined; make = this.#pending.pop()) make();
   }
 
-  matches(value: unknown): boolean {
-    return this.#root(value, new Validation('none'), undefined);
-  }
-
-  /** The errors of a value that does not match, up to the first or some of all. */
-  errorsOf(value: unknown, reported: Exclude<Thoroughness, 'none'>): FieldError[] {
-    const validation = new Validation(reported);
-    this.#root(value, validation, undefined);
-    return validation.errors;
+  /**
+   * Undefined if the value matches; else its first error, or some of all if that is asked for.
+   * @throws TooManyOperations
+   */
+  errorsOf(
+    value: unknown,
+    operationsMax: number,
+    reported: () => Exclude<Thoroughness, 'none'>,
+  ): FieldError[] | undefined {
+    const attempt = new Validation('none', operationsMax);
+    if (this.#root(value, attempt, undefined)) return undefined;
+    const report = new Validation(reported(), attempt.operationsLeft);
+    this.#root(value, report, undefined);
+    return report.errors;
   }
 
   #compile(schema: Subschema): Check {
+    return typeof schema === 'boolean'
+      ? this.#compileKeywords(schema)
+      : counted(this.#operations.whereApplied(schema), this.#compileKeywords(schema));
+  }
+
+  #compileKeywords(schema: Subschema): Check {
     if (schema === true) return passes;
     if (schema === false) return (_value, validation) => validation.fail(() => 'boolean schema is false');
     const check = allOf([
@@ -54,9 +72,10 @@ export class Validator {
     return (value, validation, evaluated) => {
       if (isForOthers && evaluated === undefined) return check(value, validation, undefined);
       const own = new Evaluated();
-      if (!whole(value, validation, own)) return false;
-      evaluated?.add(own);
-      return true;
+      const isValid = whole(value, validation, own);
+      validation.spend(evaluationOperations * (1 + own.size));
+      if (isValid) evaluated?.add(own);
+      return isValid;
     };
   }
 
@@ -65,13 +84,18 @@ export class Validator {
     return Object.hasOwn(schema, keyword) ? this.#compile(schema[keyword] as Subschema) : undefined;
   }
 
+  /** Operations of each member or item that is held against the subschema under a keyword. */
+  #eachOf(schema: JsonObject, keyword: string): number {
+    return nextOperations + this.#operations.of(schema[keyword] as Subschema);
+  }
+
   #list(schema: JsonObject, keyword: string): Check[] {
     return ((schema[keyword] ?? []) as Subschema[]).map((one) => this.#compile(one));
   }
 
-  #map(schema: JsonObject, keyword: string): [name: string, check: Check][] {
+  #map(schema: JsonObject, keyword: string): [name: string, check: Check, operations: number][] {
     const members = Object.entries((schema[keyword] ?? {}) as Record<string, Subschema>);
-    return members.map(([name, member]) => [name, this.#compile(member)]);
+    return members.map(([name, member]) => [name, this.#compile(member), this.#operations.of(member)]);
   }
 
   #referred(reference: string): Check {
@@ -83,7 +107,8 @@ export class Validator {
       const target =
         reference === '#' ? this.#plain : (definitions[reference.slice('#/$defs/'.length)] ?? false);
       this.#pending.push(() => {
-        definition.check = this.#compile(target);
+        // Counts, however light: one may lead to the next in a long chain.
+        definition.check = counted(this.#operations.of(target), this.#compile(target));
       });
     }
     return (value, validation, evaluated) => definition.check(value, validation, evaluated);
@@ -116,23 +141,23 @@ export class Validator {
   #ofMembers(schema: JsonObject): Check[] {
     const checks: Check[] = [];
     const ofNames = this.#one(schema, 'propertyNames');
-    if (ofNames !== undefined && ofNames !== passes) checks.push(propertyNames(ofNames));
+    if (ofNames !== undefined && ofNames !== passes)
+      checks.push(propertyNames(ofNames, this.#eachOf(schema, 'propertyNames')));
     const named = this.#map(schema, 'properties');
     if (named.length > 0) checks.push(properties(named));
-    const fitting = this.#map(schema, 'patternProperties').map(
-      ([source, check]): [(name: string) => boolean, Check] => {
-        const pattern = this.#patterns.get(source);
-        return [(name) => pattern.test(name), check];
-      },
-    );
+    const fitting = this.#map(schema, 'patternProperties').map(([source, check, operations]): Fitting => {
+      const pattern = this.#patterns.get(source);
+      const fits = (name: string, validation: Validation) => validation.fits(name, pattern);
+      return { fits, check, operations };
+    });
     if (fitting.length > 0) checks.push(patternProperties(fitting));
     const others = this.#one(schema, 'additionalProperties');
     if (others === undefined) return checks;
     const names = new Set(named.map(([name]) => name));
-    const isOther = (name: string) =>
-      !names.has(name) && (fitting.length === 0 || !fitting.some(([fits]) => fits(name)));
+    const isOther = (name: string, validation: Validation) =>
+      !names.has(name) && (fitting.length === 0 || !fitting.some(({ fits }) => fits(name, validation)));
     const failure = schema.additionalProperties === false ? 'must NOT have additional properties' : undefined;
-    checks.push(otherMembers(isOther, others, failure));
+    checks.push(otherMembers(isOther, others, this.#eachOf(schema, 'additionalProperties'), failure));
     return checks;
   }
 
@@ -143,11 +168,14 @@ export class Validator {
     const others = this.#one(schema, 'items');
     if (others !== undefined) {
       const failure = schema.items === false ? `must NOT have more than ${first.length} items` : undefined;
-      checks.push(otherItems((index) => index >= first.length, others, failure));
+      checks.push(
+        otherItems((index) => index >= first.length, others, this.#eachOf(schema, 'items'), failure),
+      );
     }
     const contained = this.#one(schema, 'contains');
     const { minContains: min = 1, maxContains: max = Number.POSITIVE_INFINITY } = schema;
-    if (contained !== undefined) checks.push(contains(contained, Number(min), Number(max)));
+    if (contained !== undefined)
+      checks.push(contains(contained, this.#eachOf(schema, 'contains'), Number(min), Number(max)));
     return checks;
   }
 
@@ -157,16 +185,38 @@ export class Validator {
     const items = this.#one(schema, 'unevaluatedItems');
     if (items !== undefined) {
       const failure = schema.unevaluatedItems === false ? 'must NOT have unevaluated items' : undefined;
-      checks.push(otherItems((index, evaluated) => !evaluated?.hasItem(index), items, failure));
+      checks.push(
+        otherItems(
+          (index, evaluated) => !evaluated?.hasItem(index),
+          items,
+          this.#eachOf(schema, 'unevaluatedItems'),
+          failure,
+        ),
+      );
     }
     const members = this.#one(schema, 'unevaluatedProperties');
     if (members !== undefined) {
       const failure =
         schema.unevaluatedProperties === false ? 'must NOT have unevaluated properties' : undefined;
-      checks.push(otherMembers((name, evaluated) => !evaluated?.hasMember(name), members, failure));
+      checks.push(
+        otherMembers(
+          (name, _validation, evaluated) => !evaluated?.hasMember(name),
+          members,
+          this.#eachOf(schema, 'unevaluatedProperties'),
+          failure,
+        ),
+      );
     }
     return checks;
   }
+}
+
+function counted(operations: number, check: Check): Check {
+  if (operations === 0) return check;
+  return (value, validation, evaluated) => {
+    validation.spend(operations);
+    return check(value, validation, evaluated);
+  };
 }
 
 /** Checks an alternative: what it evaluates counts only if it fits. */
@@ -178,9 +228,10 @@ function attempt(
 ): boolean {
   if (evaluated === undefined) return check(value, validation, undefined);
   const own = new Evaluated();
-  if (!check(value, validation, own)) return false;
-  evaluated.add(own);
-  return true;
+  const isValid = check(value, validation, own);
+  validation.spend(evaluationOperations * (1 + own.size));
+  if (isValid) evaluated.add(own);
+  return isValid;
 }
 
 function noneOf(check: Check): Check {
@@ -231,7 +282,7 @@ function conditional(condition: Check, then: Check = passes, otherwise: Check = 
   };
 }
 
-function properties(named: readonly [name: string, check: Check][]): Check {
+function properties(named: readonly [name: string, check: Check, operations: number][]): Check {
   const members = named.map(([name, check]) => ({ name, check, isIn: memberTest(name) }));
   return (value, validation, evaluated) => {
     if (!isJsonObject(value)) return true;
@@ -247,13 +298,21 @@ function properties(named: readonly [name: string, check: Check][]): Check {
   };
 }
 
-function patternProperties(fitting: readonly [fits: (name: string) => boolean, check: Check][]): Check {
+/** A pattern of names, and the check of members that it fits. */
+interface Fitting {
+  fits: (name: string, validation: Validation) => boolean;
+  check: Check;
+  operations: number;
+}
+
+function patternProperties(fitting: readonly Fitting[]): Check {
   return (value, validation, evaluated) => {
     if (!isJsonObject(value)) return true;
     let isValid = true;
     for (const name of validation.namesOf(value)) {
-      for (const [fits, check] of fitting) {
-        if (!fits(name)) continue;
+      for (const { fits, check, operations } of fitting) {
+        if (!fits(name, validation)) continue;
+        validation.spend(operations);
         evaluated?.names.add(name);
         if (validation.within(name, check, value[name])) continue;
         if (!validation.isExhaustive) return false;
@@ -266,15 +325,17 @@ function patternProperties(fitting: readonly [fits: (name: string) => boolean, c
 
 /** Members that no keyword beside this one is about. `failure` says that there must be none. */
 function otherMembers(
-  isOther: (name: string, evaluated: Evaluated | undefined) => boolean,
+  isOther: (name: string, validation: Validation, evaluated: Evaluated | undefined) => boolean,
   check: Check,
+  operations: number,
   failure: string | undefined,
 ): Check {
   return (value, validation, evaluated) => {
     if (!isJsonObject(value)) return true;
     let isValid = true;
     for (const name of check === passes ? [] : validation.namesOf(value)) {
-      if (!isOther(name, evaluated)) continue;
+      validation.spend(operations);
+      if (!isOther(name, validation, evaluated)) continue;
       const isAllowed =
         failure === undefined ? validation.within(name, check, value[name]) : validation.fail(() => failure);
       if (isAllowed) continue;
@@ -287,10 +348,11 @@ function otherMembers(
   };
 }
 
-function propertyNames(check: Check): Check {
+function propertyNames(check: Check, operations: number): Check {
   return onObjects((value, validation) => {
     let isValid = true;
     for (const name of validation.namesOf(value)) {
+      validation.spend(operations);
       if (check(name, validation, undefined)) continue;
       isValid = validation.fail(() => 'property name must be valid');
       if (!validation.isExhaustive) break;
@@ -318,6 +380,7 @@ function prefixItems(checks: readonly Check[]): Check {
 function otherItems(
   isOther: (index: number, evaluated: Evaluated | undefined) => boolean,
   check: Check,
+  operations: number,
   failure: string | undefined,
 ): Check {
   return (value, validation, evaluated) => {
@@ -325,6 +388,7 @@ function otherItems(
     let isValid = true;
     // Counts the index, as an iterator over thousands of items takes as long as their check.
     for (let index = 0; check !== passes && index < value.length; index += 1) {
+      validation.spend(operations);
       if (!isOther(index, evaluated)) continue;
       if (failure !== undefined) return validation.fail(() => failure);
       if (validation.within(index, check, value[index])) continue;
@@ -336,7 +400,7 @@ function otherItems(
   };
 }
 
-function contains(check: Check, min: number, max: number): Check {
+function contains(check: Check, operations: number, min: number, max: number): Check {
   const failure = Number.isFinite(max)
     ? `must contain at least ${min} and no more than ${max} valid item(s)`
     : `must contain at least ${min} valid item(s)`;
@@ -345,6 +409,7 @@ function contains(check: Check, min: number, max: number): Check {
     const { length } = validation.failures;
     let valid = 0;
     for (const [index, item] of value.entries()) {
+      validation.spend(operations);
       if (!validation.within(index, check, item)) continue;
       valid += 1;
       evaluated?.indexes.add(index);
