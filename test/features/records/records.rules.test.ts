@@ -149,7 +149,7 @@ it('what is no filter, cursor or name is refused by its name', async () => {
     ]);
   }
   expect(await (await records('?kind=mail')).json()).toMatchObject({
-    errors: [{ path: '/kind/0', msg: 'must be one of datapoint, message, receipt' }],
+    errors: [{ path: '/kind/0', msg: 'must be one of datapoint, message, receipt, reply' }],
   });
   expect((await records('?device=SHORT')).status).toBe(404);
   expect((await server.admin('PUT', consumer('no%20name'), {})).status).toBe(400);
