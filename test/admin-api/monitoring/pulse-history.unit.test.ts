@@ -1,5 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { PulseHistory, pulseColumns } from '../../../src/admin-api/monitoring/pulse-history.ts';
+import { type PulseKind, pulseKinds } from '../../../src/device-api/limits/fleet-pulse.ts';
 
 const minuteMs = 60_000;
 /** A whole minute. */
@@ -9,6 +10,10 @@ afterEach(() => {
   for (const one of histories.splice(0)) one.close();
   vi.useRealTimers();
 });
+
+function countsOf(counts: Partial<Record<PulseKind, number>>): number[] {
+  return pulseKinds.map((kind) => counts[kind] ?? 0);
+}
 
 /** A history whose counts are these, each taken once. */
 function historyOf(taken: [string, number[]][][], devicesOf = async () => ({ connected: 2, active: 7 })) {
@@ -26,9 +31,9 @@ function historyOf(taken: [string, number[]][][], devicesOf = async () => ({ con
 
 it('counts are added to their minute, and devices counted once in each', async () => {
   const { columnsOf } = historyOf([
-    [['FLEET001', [5, 0, 0, 0, 0, 1]]],
-    [['FLEET001', [3, 0, 0, 0, 0, 0]]],
-    [['FLEET002', [1, 0, 0, 0, 0, 0]]],
+    [['FLEET001', countsOf({ heartbeats: 5, refused: 1 })]],
+    [['FLEET001', countsOf({ heartbeats: 3 })]],
+    [['FLEET002', countsOf({ heartbeats: 1 })]],
   ]);
   await vi.advanceTimersByTimeAsync(30_000);
   await vi.advanceTimersByTimeAsync(minuteMs);
@@ -48,7 +53,7 @@ it('counts are added to their minute, and devices counted once in each', async (
 
 it('an hour is kept, of minutes without requests too, and a fleet that had none for that long no more', async () => {
   const devicesOf = vi.fn(async () => ({ connected: 0, active: 1 }));
-  const { columnsOf } = historyOf([[['FLEET001', [5, 0, 0, 0, 0, 0]]]], devicesOf);
+  const { columnsOf } = historyOf([[['FLEET001', countsOf({ heartbeats: 5 })]]], devicesOf);
   await vi.advanceTimersByTimeAsync(59 * minuteMs);
   const hour = await columnsOf('FLEET001');
   expect(hour.heartbeats).toEqual([5, ...Array(59).fill(0)]);
@@ -62,7 +67,7 @@ it('an hour is kept, of minutes without requests too, and a fleet that had none 
 });
 
 it('devices that take long to count, or fail to be counted, leave gaps', async () => {
-  const { columnsOf } = historyOf([[['FLEET001', [5, 0, 0, 0, 0, 0]]]], async () => {
+  const { columnsOf } = historyOf([[['FLEET001', countsOf({ heartbeats: 5 })]]], async () => {
     throw new Error('the fleet is gone');
   });
   await vi.advanceTimersByTimeAsync(minuteMs);

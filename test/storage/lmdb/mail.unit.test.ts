@@ -107,7 +107,9 @@ it('a device that is deleted takes its delayed mail along at once, and its dead 
   expect(await opened.shard.mail.receipt(device, delayed)).toBeUndefined();
   expect(await opened.shard.mail.receipt(device, rejected)).toMatchObject({ state: 'rejected' });
   const replay = { device, mailId: rejected, ttlSeconds: 60, mailboxMailsMax: 1 };
-  expect(await opened.shard.deadLetters.replay(replay)).toEqual({ result: 'device_not_found' });
+  const { result } = await opened.shard.deadLetters.replay(replay);
+  // The sweep may be there first.
+  expect(['device_not_found', 'mail_not_found']).toContain(result);
   await opened.close();
   opened = openShard(folder);
   await expect.poll(() => records('dead'), patience).toBe(0);
