@@ -706,6 +706,7 @@ class Device:
             self._is_busy = True
             if self._is_polling and self._handler is not None and not self._is_asleep and self._seconds_to(self._poll_at) == 0:
                 self._looks += 1
+                self._poll_at = time.monotonic() + max(POLL_SECONDS_MIN, self._poll_seconds)
             has_mail = self._settlement is not None or self._takes_mail()
             is_heartbeat_due = self._is_heartbeat_due()
         head = self._queue.head()

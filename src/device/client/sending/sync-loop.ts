@@ -166,7 +166,10 @@ export class SyncLoop {
 
   /** Does what comes next; undefined if there is nothing to do. */
   async #next(): Promise<Answer | undefined> {
-    if (this.#secondsToPoll === 0 && !this.#isAsleep) this.mail?.look();
+    if (this.#secondsToPoll === 0 && !this.#isAsleep) {
+      this.mail?.look();
+      this.#pollLater();
+    }
     const head = this.#queue.head();
     const hasMail = this.mail?.settlement !== undefined || this.mail?.takesMail === true;
     const isBeatDue = this.#isHeartbeatAsked || (this.#secondsToHeartbeat === 0 && !this.#isAsleep);
@@ -254,13 +257,16 @@ export class SyncLoop {
 
   #receive(mail: SyncAnswer['mail']): void {
     const { pollSecondsMin, pollSecondsMax } = this.#link.pace;
+    const longer = Math.min(pollSecondsMax, this.#pollSeconds * 1.5);
+    this.#pollSeconds = mail === undefined ? Math.max(pollSecondsMin, longer) : pollSecondsMin;
+    this.#pollLater();
     if (mail === undefined) this.mail?.empty();
     else this.mail?.take(mail.id, mail.name, mail.body);
-    this.#pollSeconds =
-      mail === undefined
-        ? Math.min(pollSecondsMax, Math.max(pollSecondsMin, this.#pollSeconds * 1.5))
-        : pollSecondsMin;
-    this.#pollAtMs = performance.now() + this.#pollSeconds * 1_000;
+  }
+
+  #pollLater(): void {
+    const seconds = Math.max(this.#link.pace.pollSecondsMin, this.#pollSeconds);
+    this.#pollAtMs = performance.now() + seconds * 1_000;
   }
 
   /** The same by single routes: settlements first, then an entry, then mail. */
