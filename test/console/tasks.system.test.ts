@@ -207,7 +207,6 @@ it('a dead letter is replayed by keys alone', async () => {
   const { page } = console;
   await page.getByLabel('Payload', { exact: true }).waitFor();
   await page.keyboard.press('r');
-  await page.getByRole('button', { name: 'Replay 1 letter' }).press('Enter');
   await page.getByText('1 replayed').waitFor();
   expect((await lamp.mails()).map(({ name }) => name)).toEqual(['to_be_replayed']);
 });

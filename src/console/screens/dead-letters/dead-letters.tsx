@@ -75,6 +75,7 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
       filters={
         <>
           <LetterFilters fleetId={fleetId} />
+          <OtherLetters fleetId={fleetId} />
           {count.value && <LetterGroups fleetId={fleetId} count={count.value} />}
         </>
       }
@@ -123,6 +124,37 @@ function LetterFilters({ fleetId }: { fleetId: string }) {
       <FilterText label="Name of the mail" lengthMax={255} {...of('name')} />
       <FilterText label="Device id" lengthMax={10} {...of('device')} />
     </div>
+  );
+}
+
+/** Ways to what actions and forwarders have failed at: those letters are no mail, and not counted here. */
+function OtherLetters({ fleetId }: { fleetId: string }) {
+  const items = useContext(AttentionContext)?.value?.items ?? [];
+  const others = items.flatMap(({ kind, also, name }) => {
+    const found = [kind, ...also].find((one) => /^(action|forwarder)_dead_letters$/.test(one));
+    return found === undefined || name === null ? [] : [{ name, isOfAction: found.startsWith('action') }];
+  });
+  if (others.length === 0) return null;
+  return (
+    <p class="small">
+      Others are of{' '}
+      {others.map(({ name, isOfAction }, at) => (
+        <span key={`${isOfAction} ${name}`}>
+          {at > 0 && ', '}
+          <a
+            class="link"
+            href={
+              isOfAction
+                ? href([fleetId, 'dead-letters'], { action: name })
+                : href([fleetId, 'forwarders', name])
+            }
+          >
+            the {isOfAction ? 'action' : 'forwarder'} {name}
+          </a>
+        </span>
+      ))}
+      .
+    </p>
   );
 }
 

@@ -4,6 +4,7 @@ import type { ListColumns } from '../../../contract/columns/column.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import type { Scope } from '../../../core/scope.ts';
 import { LongWork } from '../../forms/long-work.tsx';
+import { tellDone } from '../../forms/toast.tsx';
 import { Screen } from '../../frame/frame.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { useRowCursor } from '../../lists/row-cursor.ts';
@@ -12,9 +13,10 @@ import { ListTable, type ListTableProps } from '../../lists/table.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { search } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
-import { Loaded } from '../../parts/banner.tsx';
+import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import type { CommandsProps } from '../../parts/commands.tsx';
 import type { Resource } from '../../server/resource.ts';
+import { useSubmit } from '../../server/submit.ts';
 
 export type Verb = 'replay' | 'drop';
 
@@ -81,6 +83,27 @@ export function LetterList<Letter, const C extends ListColumns<Letter>>(props: L
   const unless = resource.value?.items.length === 0 ? 'There is none.' : undefined;
   const all = total === undefined ? 'all' : `all ${totalText(total)}`;
   const askAll = (verb: Verb) => () => setAsked({ verb, letters: undefined });
+  const { error, isBusy, submit } = useSubmit();
+  const onDone = (): void => {
+    resource.refresh();
+    onSettled?.();
+  };
+  // A replay of one destroys nothing, and is not asked about.
+  const replayOne = (letter: Letter): void =>
+    void submit(async () => {
+      let counts: LetterCounts = {};
+      await props.settle('replay', [letter], new AbortController().signal, (now) => {
+        counts = now;
+      });
+      tellDone(countsText(counts, true));
+      onDone();
+    });
+  const onAsk = (verb: Verb, letters: readonly Letter[]): void => {
+    const [first] = letters;
+    if (verb === 'replay' && letters.length === 1 && first !== undefined) {
+      if (!isBusy) replayOne(first);
+    } else setAsked({ verb, letters });
+  };
   return (
     <Screen
       title={title}
@@ -100,31 +123,17 @@ export function LetterList<Letter, const C extends ListColumns<Letter>>(props: L
       }
     >
       {filters}
+      {error && <ErrorBanner error={error} />}
       <Loaded resource={resource}>
         {(page) =>
           page.items.length === 0 && page.next === null ? (
             <p class="empty">{empty}</p>
           ) : (
-            <Page
-              key={search.value.toString()}
-              list={props}
-              page={page}
-              onAsk={(verb, letters) => setAsked({ verb, letters })}
-            />
+            <Page key={search.value.toString()} list={props} page={page} onAsk={onAsk} />
           )
         }
       </Loaded>
-      {asked && (
-        <Settlement
-          {...asked}
-          list={props}
-          onClose={() => setAsked(undefined)}
-          onDone={() => {
-            resource.refresh();
-            onSettled?.();
-          }}
-        />
-      )}
+      {asked && <Settlement {...asked} list={props} onClose={() => setAsked(undefined)} onDone={onDone} />}
     </Screen>
   );
 }
