@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { pathTo } from '../contract/routes/path.ts';
 import { Toast } from './forms/toast.tsx';
+import { firstFleet } from './frame/first-fleet.ts';
 import { Frame } from './frame/frame.tsx';
 import { lazyScreen, Skeleton } from './frame/lazy-screen.tsx';
 import { isPaletteOpen, usePaletteKey } from './frame/palette-key.ts';
@@ -120,9 +121,19 @@ function Session() {
     if (isListed && fleetId !== undefined) rememberFleet(fleetId);
     if (isListed === false) fleets.refresh();
     if (fleetId !== undefined || ids === undefined) return;
-    const fleet = ids.find((id) => id === lastFleet()) ?? ids[0];
-    const target = wanted ?? (fleet && href([fleet]));
-    if (target !== undefined) go(target, { replace: true });
+    const last = ids.find((id) => id === lastFleet());
+    const target = wanted ?? (last && href([last]));
+    if (target !== undefined) {
+      go(target, { replace: true });
+      return;
+    }
+    let isLeft = false;
+    void firstFleet(ids).then((id) => {
+      if (!isLeft && id !== undefined) go(href([id]), { replace: true });
+    });
+    return () => {
+      isLeft = true;
+    };
   }, [fleetId, isListed, ids === undefined, ids?.[0]]);
   if (fleetId === undefined) {
     return (
