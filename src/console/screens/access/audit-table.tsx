@@ -62,7 +62,11 @@ function Actor({ fleetId, entry: { by } }: { fleetId: string; entry: AuditEntryD
   const name = <Untrusted text={by.name || by.kind.replaceAll('_', ' ')} lengthMax={60} />;
   if (id === null) return name;
   const { after: _, ...others } = Object.fromEntries(search.value);
-  return <a href={href([fleetId, 'access', 'audit'], { ...others, token: id })}>{name}</a>;
+  return (
+    <a href={href([fleetId, 'access', 'audit'], { ...others, token: id })} title={`Only by ${id}`}>
+      {name}
+    </a>
+  );
 }
 
 function EntryFacts({ entry }: { entry: AuditEntryDocument }) {

@@ -80,8 +80,8 @@ export function AuditScreen({ fleetId, tabs }: { fleetId: string; tabs: Componen
 }
 
 export const books = [
-  ['', 'all books'],
-  ['change', 'changes'],
+  ['', 'all kinds of entries'],
+  ['change', 'changes, and logins'],
   ['traffic', 'mail and claims'],
   ['refused', 'refused requests'],
 ] as const;
@@ -103,7 +103,7 @@ export function AuditFilters({ fleetId, parameters }: { fleetId: string; paramet
       <FilterSelect label="Book" options={books} {...of('book')} />
       <FilterSelect label="Since" options={auditSpans} {...of('since')} />
       <FilterText label="About: id or name" lengthMax={256} {...of('about')} />
-      <FilterText label="By: id of a token" lengthMax={36} {...of('token')} />
+      <FilterText label="By: id of a token, or a click on Who" lengthMax={36} {...of('token')} />
     </div>
   );
 }
