@@ -1,6 +1,9 @@
 import { Untrusted } from '../../parts/untrusted.tsx';
 import type { SchemaCheck } from './use-schema-check.ts';
 
+/** A schema that takes less than this part of the steps that are allowed. */
+const cheapShare = 10;
+
 /** Why the server would refuse a schema, or what checking a body costs, and where most of it. */
 export function Cost({ check, isReadOnly }: { check: SchemaCheck; isReadOnly: boolean }) {
   const { document, error, isChecking, isStale } = check;
@@ -29,17 +32,16 @@ export function Cost({ check, isReadOnly }: { check: SchemaCheck; isReadOnly: bo
     <div class="inline small" role="status">
       <meter aria-label="Steps" min={0} max={steps_max} value={count} />
       <span>
-        Checking one value takes at most {count.toLocaleString('en')} of {steps_max.toLocaleString('en')}{' '}
-        steps
-        {steps_at ? (
+        {count * cheapShare <= steps_max ? 'Cheap to check' : 'It can be checked'}: a body takes up to{' '}
+        {count.toLocaleString('en')} {count === 1 ? 'step' : 'steps'} of work for one value, and{' '}
+        {steps_max.toLocaleString('en')} are allowed
+        {steps_at && (
           <>
-            , the most at{' '}
+            ; the most at{' '}
             <code>
               <Untrusted text={steps_at} lengthMax={120} />
             </code>
           </>
-        ) : (
-          ', at the body itself'
         )}
         .
       </span>
