@@ -106,15 +106,10 @@ function DraftDrawer({ fleetId, recipient: asked, draft, onDraft, onSent, onClos
   const [key, setKey] = useState(newIdempotencyKey);
   const [isAsked, setAsked] = useState(false);
   const { error, isBusy, submit } = useSubmit();
-  const isToOpen = 'deviceId' in asked;
-  // The spans in filters are times: the same until the text is another.
-  const typed = useMemo(() => recipientOf(draft.to), [draft.to]);
-  const recipient = isToOpen ? typed.recipient : asked;
-  const selection = 'deviceId' in recipient ? undefined : recipient;
+  const { recipient, selection, isToOpen, ...target } = useTarget(asked, draft.to);
   const counted = useDeviceCount(fleetId, selection);
   const count = counted.value;
-  const problem =
-    (isToOpen ? typed.problem : undefined) ?? problemOf(draft) ?? (selection && countProblem(counted));
+  const problem = target.problem ?? problemOf(draft) ?? (selection && countProblem(counted));
   const change = (changed: Partial<Draft>): void => {
     onDraft((before) => ({ ...before, ...changed }));
     setKey(newIdempotencyKey());
@@ -173,6 +168,16 @@ function DraftDrawer({ fleetId, recipient: asked, draft, onDraft, onSent, onClos
       />
     </Drawer>
   );
+}
+
+/** Whom the mail goes to: who was asked for, or whom the draft names; and why that is nobody yet. */
+function useTarget(asked: Recipient, to: string) {
+  const isToOpen = 'deviceId' in asked;
+  // The spans in filters are times: the same until the text is another.
+  const typed = useMemo(() => recipientOf(to), [to]);
+  const recipient: Recipient = isToOpen ? typed.recipient : asked;
+  const selection = 'deviceId' in recipient ? undefined : recipient;
+  return { recipient, selection, isToOpen, problem: isToOpen ? typed.problem : undefined };
 }
 
 /** Why a broadcast whose devices are being counted cannot begin yet. */
