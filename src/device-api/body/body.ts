@@ -66,6 +66,24 @@ class PartialBody implements Holder {
  */
 const discardBytesMax = 32 * 1024 * 1024;
 
+/** Pieces that any body may come in, each some microseconds of this thread: chunks, or what each read has of one. */
+export const bodyPiecesMax = 4_096;
+/** Mean bytes of those beyond. */
+export const bodyPieceBytesMin = 64;
+
+/** Counts the pieces that a body comes in. */
+export class BodyPieces {
+  #pieces = 0;
+  bytes = 0;
+
+  /** Counts one; true if it is one too many for the bytes so far. */
+  isFlood(bytes: number): boolean {
+    this.#pieces += 1;
+    this.bytes += bytes;
+    return this.#pieces > bodyPiecesMax + this.bytes / bodyPieceBytesMin;
+  }
+}
+
 /** Limits for one kind of body. */
 export interface BodyLimits {
   readonly settings: Settings<{ bodyTimeoutSeconds: number }>;
@@ -94,6 +112,10 @@ export function claimBodyLimits(config: DeviceApiConfig): BodyLimits {
 export interface BodyTaker {
   /** Takes the bytes, which are the library's own and valid until this returns, or the error. */
   onBody(body: Buffer | ApiError): void;
+  /** Takes the error of a body that must end in this turn. */
+  onFlood(error: ApiError): void;
+  /** Called at the end of such a body. */
+  onFloodEnd(): void;
 }
 
 /** The sender of a body; read only if the body comes in several chunks. */
@@ -116,9 +138,15 @@ const tooSlow = (): ApiError =>
     closeConnection: true,
   });
 
+export const tooManyPieces = (): ApiError =>
+  new ApiError('bad_request', {
+    msg: `The body came in more than ${bodyPiecesMax} pieces of less than ${bodyPieceBytesMin} bytes. Send larger chunks.`,
+    closeConnection: true,
+  });
+
 /**
  * Collects one request body and hands it over once: the bytes, or `request_too_large`, or `bad_request` after its
- * timeout, or `unavailable` when its memory was taken away. Must be created before the handler returns.
+ * timeout or for too many pieces, or `unavailable` when its memory was taken away. Must be created before the handler returns.
  */
 export class BodyReader {
   readonly #response: HttpResponse;
@@ -127,9 +155,10 @@ export class BodyReader {
   readonly #taker: BodyTaker;
   /** Created with the first chunk that is not the last. */
   #partial: PartialBody | undefined;
-  #received = 0;
+  readonly #pieces = new BodyPieces();
   readonly #startedAtMs = performance.now();
   #done = false;
+  #isFlood = false;
 
   constructor(response: HttpResponse, limits: BodyLimits, sender: BodySender, taker: BodyTaker) {
     this.#response = response;
@@ -138,6 +167,7 @@ export class BodyReader {
     this.#taker = taker;
     response.onData((chunk, isLast) => {
       if (!this.#done) this.#take(chunk, isLast);
+      if (isLast && this.#isFlood) this.#taker.onFloodEnd();
     });
   }
 
@@ -166,10 +196,13 @@ export class BodyReader {
 
   /** Most bodies come in one chunk, which need not be copied. */
   #take(chunk: ArrayBuffer, isLast: boolean): void {
-    this.#received += chunk.byteLength;
-    if (this.#received > this.#limits.bytesMax) {
+    if (this.#pieces.isFlood(chunk.byteLength)) {
+      this.#isFlood = true;
+      this.cancel();
+      this.#taker.onFlood(tooManyPieces());
+    } else if (this.#pieces.bytes > this.#limits.bytesMax) {
       this.#forget();
-      const isEndless = this.#received > discardBytesMax;
+      const isEndless = this.#pieces.bytes > discardBytesMax;
       if (isLast || isEndless) this.#fail(tooLarge(this.#limits, isEndless));
     } else if (isLast && this.#partial === undefined) {
       this.#done = true;

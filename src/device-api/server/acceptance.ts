@@ -148,6 +148,16 @@ export class Acceptance implements BodyTaker {
     }
   }
 
+  onFlood(error: ApiError): void {
+    const { endpoint, context } = this.#route;
+    noteRefusal(context, error, { device: this.#device?.device, endpoint, input: this.#input });
+    this.#exchange.cutOff(error);
+  }
+
+  onFloodEnd(): void {
+    this.#exchange.endBody();
+  }
+
   /**
    * Checks, once device and body are known, the body's type again, since a chunked one is seen only now: 415; its
    * size and time: 413, 400 (D9, D22); the rate of a chunked body's bytes: 429; and the credentials again if it came

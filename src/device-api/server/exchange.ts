@@ -5,7 +5,7 @@ import type { Log } from '../../core/telemetry/log.ts';
 import { newRequestId } from '../../core/telemetry/request-id.ts';
 import type { RequestTrace } from '../../core/telemetry/trace.ts';
 import type { WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
-import type { BodyReader } from '../body/body.ts';
+import { BodyPieces, type BodyReader, tooManyPieces } from '../body/body.ts';
 import type { BodyMemory, Holder } from '../body/body-memory.ts';
 import type { HttpResponse } from '../uws/uws.ts';
 import { errorReply, lastHead, type Reply } from './reply.ts';
@@ -66,6 +66,12 @@ class PartialAnswer implements Holder {
   }
 }
 
+const behindCutOff = (): ApiError =>
+  new ApiError('bad_request', {
+    msg: 'A request before this one was cut off, of this connection or another. Send it again.',
+    closeConnection: true,
+  });
+
 /** Delay of a 429: a client that floods on one connection gets ten of them a second. */
 const holdMs = 100;
 
@@ -79,6 +85,8 @@ export interface FrontEnd {
   readonly pending: PendingExchanges;
   readonly bodyMemory: BodyMemory;
   readonly turn: TurnBudget;
+  /** Largest body that a connection may send and go on, if nobody reads it. */
+  readonly unreadBytesMax: number;
   /** Set while draining: connections end with their next answer, so that the last ones can finish. */
   isClosing: boolean;
 }
@@ -130,8 +138,11 @@ export class Exchange {
   #clientCloses = false;
   /** State of a chunked body. */
   #chunks: 'arriving' | 'ended' | undefined;
-  /** Reply that waits for the end of a chunked body. */
+  /** Reply that waits for the end of a body that nobody reads. */
   #due: Reply | undefined;
+  #declaredBytes = 0;
+  /** Set once it was cut off. */
+  #cutAddress: string | undefined;
   /** Index among the pending exchanges. */
   pendingIndex = 0;
   /** Set once the device has authenticated. */
@@ -175,20 +186,32 @@ export class Exchange {
    * from a proxy: it parses trailers as a request and accepts invalid sizes. To prevent request smuggling, a chunked
    * request is the last of its connection, and answered a turn after its end: a request that follows finds an answer
    * due, and the library closes the connection.
-   * @throws ApiError bad_request for ambiguous framing.
+   * @throws ApiError bad_request for ambiguous framing, or if it may follow a request that was cut off.
    */
   frame(headers: RequestHeaders): number {
     this.#clientCloses = headers.asksToClose;
+    if (this.#frontEnd.turn.isBehindCutOff(this)) throw behindCutOff();
     const bodyBytes = headers.bodyBytes;
+    this.#declaredBytes = bodyBytes;
     if (bodyBytes === chunked) {
       this.#chunks = 'arriving';
       this.defer();
       // A BodyReader, if one is made, replaces this handler.
-      this.#response.onData((_, isLast) => {
-        if (isLast) this.#endChunks();
-      });
+      this.#skipBody();
     }
     return bodyBytes;
+  }
+
+  /** Drops what arrives of a body that nobody reads, within bounds: its answer is due at its end, or beyond them. */
+  #skipBody(): void {
+    const pieces = new BodyPieces();
+    this.#response.onData((chunk, isLast) => {
+      const isFlood = pieces.isFlood(chunk.byteLength) || pieces.bytes > this.#frontEnd.unreadBytesMax;
+      if (isFlood && this.#open) {
+        this.#cutOff(this.#due ?? errorReply(tooManyPieces(), this.#frontEnd.strictStatuses));
+      }
+      if (isLast) this.endBody();
+    });
   }
 
   /** Must be called before a handler returns without an answer; otherwise the library ends the process. */
@@ -230,9 +253,28 @@ export class Exchange {
     else this.#due = reply;
   }
 
-  #endChunks(): void {
+  /** To be called at the end of a body that nobody reads, or of which nothing is read any more. */
+  endBody(): void {
+    if (this.#cutAddress !== undefined) this.#frontEnd.turn.endCutOff(this.#cutAddress);
+    if (this.#chunks === undefined) return;
     this.#chunks = 'ended';
     if (this.#due !== undefined) this.#replyLater(this.#due);
+  }
+
+  /**
+   * Answers an error in the middle of a body, and ends the connection in this turn, which the body itself may not let end:
+   * the library reads on while there is more. It closes once it has parsed what it has read, and not before, because to
+   * close a connection among its chunks would have it use what it has freed. A request that follows in there is refused.
+   */
+  cutOff(error: ApiError): void {
+    if (this.#open) this.#cutOff(errorReply(error, this.#frontEnd.strictStatuses));
+  }
+
+  #cutOff({ status, head, body }: Reply): void {
+    this.#cutAddress = this.address;
+    this.#end(status);
+    this.#response.writeStatus(lastHead(head, this.#clientCloses));
+    this.#response.end(body ?? '', true);
   }
 
   #answer(reply: Reply): void {
@@ -240,16 +282,16 @@ export class Exchange {
       reply.stream?.close();
       return;
     }
-    this.#close();
-    this.#frontEnd.metrics.answered(
-      this.#routeIndex,
-      reply.status,
-      (performance.now() - this.startedAtMs) / 1_000,
-    );
-    this.trace?.end(this.#frontEnd.routeNames[this.#routeIndex] ?? '', reply.status);
+    this.#end(reply.status);
     // Inside the handler, the library has already corked the socket.
     if (this.#deferred) this.#response.cork(() => this.#write(reply));
     else this.#write(reply);
+  }
+
+  #end(status: number): void {
+    this.#close();
+    this.#frontEnd.metrics.answered(this.#routeIndex, status, (performance.now() - this.startedAtMs) / 1_000);
+    this.trace?.end(this.#frontEnd.routeNames[this.#routeIndex] ?? '', status);
   }
 
   /**
@@ -258,6 +300,7 @@ export class Exchange {
    */
   refuse(error: unknown): void {
     this.defer();
+    this.#skipBody();
     setImmediate(() => this.fail(error));
   }
 
@@ -285,7 +328,9 @@ export class Exchange {
 
   #write(reply: Reply): void {
     const response = this.#response;
-    const isLast = this.#chunks !== undefined || reply.closeConnection || this.#frontEnd.isClosing;
+    const isUnread = this.body === undefined && this.#declaredBytes > this.#frontEnd.unreadBytesMax;
+    const isLast =
+      this.#chunks !== undefined || isUnread || reply.closeConnection || this.#frontEnd.isClosing;
     if (reply.stream) {
       response.writeStatus(this.#clientCloses ? lastHead(reply.head, true) : reply.head);
       reply.stream.open(response);
@@ -296,7 +341,7 @@ export class Exchange {
       response.end(reply.body, true);
     } else {
       response.writeStatus(reply.head);
-      this.#end(reply.body);
+      this.#sendBody(reply.body);
     }
   }
 
@@ -320,7 +365,7 @@ export class Exchange {
   }
 
   /** Writes as much as the socket takes, and the rest as it drains. */
-  #end(body: string | Buffer): void {
+  #sendBody(body: string | Buffer): void {
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     const [, isDone] = this.#response.tryEnd(body, bytes);
     if (!isDone) new PartialAnswer(this.#response, this.#frontEnd.bodyMemory, this).send(body, bytes);

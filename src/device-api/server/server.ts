@@ -140,6 +140,7 @@ export class DeviceServer {
       pending,
       bodyMemory: this.#bodies.memory,
       turn: this.#turn,
+      unreadBytesMax: config.bodyBytesMax,
       isClosing: false,
     };
     const app = createApp(tls);

@@ -13,6 +13,11 @@ export class TurnBudget {
     this.#requests = 0;
   };
   #requests = 0;
+  readonly #forget = (): void => {
+    this.#cutOff = undefined;
+  };
+  /** Address of a request that was cut off, and whose body has just ended. */
+  #cutOff: string | undefined;
 
   /** `heartbeat` tells the event-loop watchdog that this thread makes progress, however long the turn. */
   constructor(heartbeat: () => void) {
@@ -24,6 +29,23 @@ export class TurnBudget {
     this.#heartbeat();
     this.#requests += 1;
     if (this.#requests === watchAfter) setImmediate(this.#renew);
+  }
+
+  /** Notes that the body of a request that was cut off has ended. */
+  endCutOff(address: string): void {
+    this.#cutOff = address;
+    setImmediate(this.#forget);
+  }
+
+  /**
+   * True if a request may be the next on the connection of one that was cut off, and come from its body: the library does
+   * not tell connections apart, but parses all of a connection at once.
+   */
+  isBehindCutOff(request: { readonly address: string }): boolean {
+    if (this.#cutOff === undefined) return false;
+    const isBehind = this.#cutOff === request.address;
+    this.#cutOff = undefined;
+    return isBehind;
   }
 
   get isSpent(): boolean {
