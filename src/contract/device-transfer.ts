@@ -53,7 +53,7 @@ export const deviceImportRoutes = declareRoutes({
     scope: 'provision',
     summary: 'Create or import devices',
     description:
-      'JSON: creates devices and answers a CSV with one line per device as it is stored, including its secret, which is shown only once. CSV or NDJSON: imports the listed devices and answers the outcome of each line once it is on disk; after importBadLinesMax lines that are no device it ends, with a last line whose error is `import_ended`.',
+      'JSON: creates devices and answers a CSV with one line per device as it is stored, including its secret, which is shown only once. CSV or NDJSON: imports the listed devices and answers the outcome of each line once it is on disk; after importBadLinesMax lines that are no device, or a line of more than 64 KiB, it ends, with a last line whose error is `import_ended`.',
     query: Type.Object({
       on_existing: Type.Unsafe<ExistingPolicy>({
         type: 'string',

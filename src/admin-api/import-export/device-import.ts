@@ -58,9 +58,8 @@ function refused(line: number, error: string, msg: string): LineAnswer {
 }
 
 /** Says where and why an import ended before the end of its body. */
-function ended(line: number, { badLinesMax }: ImportOptions): LineAnswer {
-  const msg = `The import ended here, after ${badLinesMax} bad lines (importBadLinesMax). No later line was read.`;
-  return refused(line, 'import_ended', msg);
+function ended(line: number, cause: string): LineAnswer {
+  return refused(line, 'import_ended', `The import ended here, ${cause}. No later line was read.`);
 }
 
 interface RunningImport extends ImportOptions {
@@ -190,7 +189,13 @@ export class DeviceImport {
         onAnswers(answers.map(({ result }) => result));
         yield answers.map((answer) => answerText(answer, isCsv)).join('');
         if (badLinesLeft > 0) continue;
-        yield answerText(ended(answers.at(-1)?.line ?? 0, options), isCsv);
+        const cause = `after ${options.badLinesMax} bad lines (importBadLinesMax)`;
+        yield answerText(ended(answers.at(-1)?.line ?? 0, cause), isCsv);
+        return;
+      }
+      const last = batch.at(-1);
+      if (last !== undefined && last.bytes === undefined) {
+        yield answerText(ended(last.number, `at a line of more than ${lineBytesMax} bytes`), isCsv);
         return;
       }
     }

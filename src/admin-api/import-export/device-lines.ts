@@ -15,14 +15,14 @@ export const linesSplitMax = 1_000;
 export interface BodyLine {
   /** Counted from 1. */
   number: number;
-  /** Undefined if the line was too long and discarded. */
+  /** Undefined if the line is too long. It is the last then. */
   bytes: Buffer | undefined;
 }
 
 /**
  * Splits a body into lines as it arrives. Yields those that each chunk completes in pieces, at least one for a chunk,
  * which may be empty: between two of them the caller gives others their turn. Buffers at most one line of that length
- * and the chunk.
+ * and the chunk. Ends with a line that is longer, as soon as it is, since it may go on without end.
  */
 export async function* bodyLines(
   body: AsyncIterable<Buffer>,
@@ -33,28 +33,30 @@ export async function* bodyLines(
   let begunBytes = 0;
   const take = (part: Buffer): void => {
     begunBytes += part.length;
-    if (begunBytes > lineBytesMax) begun = [];
-    else if (part.length > 0) begun.push(Buffer.from(part));
+    if (part.length > 0) begun.push(Buffer.from(part));
   };
   const end = (): BodyLine => {
     number += 1;
-    const line = begun.length === 1 ? begun[0] : Buffer.concat(begun);
-    const bytes = begunBytes > lineBytesMax || line === undefined ? undefined : line;
+    const bytes = begun.length === 1 ? (begun[0] as Buffer) : Buffer.concat(begun);
     [begun, begunBytes] = [[], 0];
-    return { number, bytes: bytes?.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes };
+    return { number, bytes: bytes.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes };
   };
   for await (const chunk of body) {
     let lines: BodyLine[] = [];
-    let from = 0;
-    for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, from)) {
-      take(chunk.subarray(from, at));
+    for (let from = 0; from < chunk.length; ) {
+      const at = chunk.indexOf(newline, from);
+      take(chunk.subarray(from, at < 0 ? chunk.length : at));
+      if (begunBytes > lineBytesMax) {
+        yield [...lines, { number: number + 1, bytes: undefined }];
+        return;
+      }
+      if (at < 0) break;
       lines.push(end());
       from = at + 1;
       if (lines.length < linesSplitMax) continue;
       yield lines;
       lines = [];
     }
-    if (from < chunk.length) take(chunk.subarray(from));
     yield lines;
   }
   if (begunBytes > 0) yield [end()];

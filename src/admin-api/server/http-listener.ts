@@ -13,6 +13,7 @@ import { arrivals } from '../../core/async.ts';
 import { type TlsFiles, tlsCiphers } from '../../core/config/tls.ts';
 import { groupBy } from '../../core/groups.ts';
 import type { AdminApiConfig } from '../config.ts';
+import { BoundedRequest } from './bounded-request.ts';
 
 /** Longer than the idle timeout of proxies, so that they close the connection and not the server. */
 const keepAliveTimeoutMs = 72_000;
@@ -32,6 +33,8 @@ const listenersMax = 20;
 const checkIntervalMs = 1_000;
 /** Time for a client to read its answer while it still sends a body that is not read. */
 const lingerMs = 2_000;
+/** Bytes of that body that are read: what most clients have sent before they look for an answer. */
+const lingerBytesMax = 65_536;
 
 export type ListenerLimits = Pick<AdminApiConfig, 'adminConnectionsMax' | 'adminUnreadBytesMax'>;
 
@@ -65,7 +68,7 @@ export class HttpListener {
     this.#limits = limits;
     this.#handler = handler;
     const onRequest: RequestListener = (request, response) => this.#queue(request, response);
-    const options = { connectionsCheckingInterval: checkIntervalMs };
+    const options = { connectionsCheckingInterval: checkIntervalMs, IncomingMessage: BoundedRequest };
     this.#server =
       tls === undefined
         ? createServer(options, onRequest)
@@ -217,7 +220,7 @@ function secureContext({ certFile, keyFile }: TlsFiles): SecureContextOptions {
 
 /**
  * After a last answer Node would close at once, and a client that is still sending would get a reset and lose that answer
- * (RFC 9112, 9.6).
+ * (RFC 9112, 9.6). What it sends is not parsed any more, and only some of it is read: the rest waits in the kernel.
  */
 function lingerAtEnd(socket: Socket): void {
   socket.destroySoon = () => {
@@ -225,5 +228,12 @@ function lingerAtEnd(socket: Socket): void {
     socket.end();
     const timer = setTimeout(() => socket.destroy(), lingerMs);
     socket.once('close', () => clearTimeout(timer));
+    let bytes = 0;
+    // Node takes its parser off the socket when another listens.
+    socket.removeAllListeners('data').on('data', (piece: Buffer) => {
+      bytes += piece.length;
+      if (bytes > lingerBytesMax) socket.pause();
+    });
+    socket.resume();
   };
 }

@@ -20,7 +20,7 @@ async function linesOf(chunks: readonly Buffer[], lineBytesMax: number): Promise
   return lines;
 }
 
-it('lines are the same wherever a body is cut, and one that is too long is there without its bytes', async () => {
+it('lines are the same wherever a body is cut, and one that is too long is the last, without its bytes', async () => {
   const text = fc.stringMatching(/^[ab\r\n]{0,60}$/);
   await fc.assert(
     fc.asyncProperty(text, fc.array(fc.nat(60)), async (body, cuts) => {
@@ -33,6 +33,8 @@ it('lines are the same wherever a body is cut, and one that is too long is there
           number: index + 1,
           text: line.length > 10 ? undefined : line.replace(/\r$/, ''),
         }));
+      const tooLongAt = expected.findIndex(({ text }) => text === undefined);
+      if (tooLongAt >= 0) expected.splice(tooLongAt + 1);
       const found = await linesOf(chunks, 10);
       const texts = found.map(({ number, bytes }) => ({ number, text: bytes?.toString() }));
       expect(texts).toEqual(body === '' ? [] : expected);
