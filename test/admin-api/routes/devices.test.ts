@@ -290,7 +290,7 @@ describe('import and export', () => {
       'ROOM000001,twice,,,',
       'short,,,,',
       ',"unclosed,,,',
-      `,${'x'.repeat(70_000)},,,`,
+      ',no,,such,',
       '',
       ',made,,true,',
       'ROOM000003,,,perhaps,',
@@ -321,6 +321,19 @@ describe('import and export', () => {
     const bad = await importLines(own, 'text/csv', 'device_id,colour\nROOM000009,red\n');
     expect(bad).toHaveLength(2);
     expect(bad[1]).toMatch(/^1,,error,,invalid_line/);
+  });
+
+  it('ends at a line of more than 64 KiB, says so, and has stored those before', async () => {
+    const own = await createFleet(server);
+    const lines = ['device_id,name', 'ROOM000001,Lamp', `,${'x'.repeat(70_000)}`, 'ROOM000002,Lamp'];
+    const answers = await importLines(own, 'text/csv', lines.join('\n'));
+    expect(answers.map((line) => line.split(',').slice(0, 5).join())).toEqual([
+      'line,device_id,result,device_secret,error',
+      expect.stringMatching(/^2,ROOM000001,created,FOS-/),
+      '3,,error,,invalid_line',
+      '3,,error,,import_ended',
+    ]);
+    expect(answers.at(-1)).toContain('a line of more than 65536 bytes');
   });
 
   it('ends after 1,000 bad lines, says so, and goes on behind them', async () => {
