@@ -73,7 +73,8 @@ export class Validation {
   /** Names of the members of large objects: to list them takes as long as to look at all. */
   #largeObjects: Map<JsonObject, readonly string[]> | undefined;
   /** The last text whose characters were counted; the next keyword to ask is mostly of the same. */
-  #counted = { text: '', length: 0 };
+  #counted = '';
+  #countedLength = 0;
 
   #operationsLeft: number;
 
@@ -121,13 +122,14 @@ export class Validation {
 
   /** The length in characters of Unicode. */
   lengthOf(text: string): number {
-    if (this.#counted.text !== text) {
+    if (this.#counted !== text) {
       this.spend(text.length);
       let length = 0;
       for (const _character of text) length += 1;
-      this.#counted = { text, length };
+      this.#counted = text;
+      this.#countedLength = length;
     }
-    return this.#counted.length;
+    return this.#countedLength;
   }
 
   /**
