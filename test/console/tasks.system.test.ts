@@ -182,10 +182,12 @@ it('a mail is written by the form of its schema, and seen being fetched and ackn
   await page.getByRole('button', { name: 'Send mail' }).click();
   await page.getByLabel('Mail', { exact: true }).fill('set_speed');
   await page.getByLabel(/^rpm/).fill('9000');
-  await page.getByRole('button', { name: /^Send Ctrl/ }).click();
-  await page.getByRole('alert').getByText('/rpm').waitFor();
+  await page.getByText('At most 3,000.', { exact: true }).waitFor();
+  const send = page.getByRole('button', { name: /^Send Ctrl/ });
+  expect(await send.getAttribute('aria-disabled')).toBe('true');
+  await page.getByText('rpm: At most 3,000.').waitFor();
   await page.getByLabel(/^rpm/).fill('1450');
-  await page.getByRole('button', { name: /^Send Ctrl/ }).click();
+  await send.click();
   await page.getByText('Not fetched yet').waitFor();
   const { headers, json } = await lamp.next();
   expect(json).toEqual({ rpm: 1450 });
