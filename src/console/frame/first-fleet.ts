@@ -13,7 +13,11 @@ export async function firstFleet(ids: readonly string[]): Promise<string | undef
       const path = pathTo('/fleets/{fleet_id}/counts', { fleet_id: id });
       // One that cannot be counted is not the one to begin with.
       const counts = await call('GET', path).catch(() => undefined);
-      return { id, active: Math.max(counts?.active ?? 0, counts?.connected ?? 0), devices: counts?.devices ?? 0 };
+      return {
+        id,
+        active: Math.max(counts?.active ?? 0, counts?.connected ?? 0),
+        devices: counts?.devices ?? 0,
+      };
     }),
   );
   const [best] = looked.sort((a, b) => b.active - a.active || b.devices - a.devices);

@@ -116,7 +116,8 @@ export function Tags({
           <Untrusted text={tag} lengthMax={64} />
         </a>
       ))}
-      {further > 0 && <span class="hint">+{further}</span>}
+      {further > 0 && <span class="hint is-wide">+{further}</span>}
+      {!isWhole && tags.length > 1 && <span class="hint is-narrow">+{tags.length - 1}</span>}
     </span>
   );
 }

@@ -50,16 +50,17 @@ export function LimitRow({ limit, fleet, text, wrong, onText }: LimitRowProps) {
           aria-describedby={`${id}-hint`}
           onInput={({ currentTarget }) => onText(currentTarget.value)}
         />
-        <button
-          type="button"
-          class="button is-plain"
-          hidden={text === ''}
-          title="As the configuration says"
-          onClick={() => onText('')}
-        >
-          Clear
-          <span class="visually-hidden">{title}</span>
-        </button>
+        {text !== '' && (
+          <button
+            type="button"
+            class="button is-plain"
+            title="As the configuration says"
+            onClick={() => onText('')}
+          >
+            Clear
+            <span class="visually-hidden">{title}</span>
+          </button>
+        )}
       </div>
     </div>
   );
