@@ -4,6 +4,9 @@ import type { Subschema } from './schema-keywords.ts';
 /** From so many on a subschema counts its operations where it is applied: often it is not, such as an absent member's. */
 const heavyOperations = 16;
 
+/** Those of listing the members of a small object. */
+const listingOperations = 8;
+
 /**
  * The operations of holding a value against a subschema, some 10 ns each, known before there is a value. What grows
  * with the value, or is referred to, counts as it is done.
@@ -51,6 +54,9 @@ export class SchemaOperations {
       case 'then':
       case 'else':
         return this.of(value as Subschema);
+      case 'minProperties':
+      case 'maxProperties':
+        return listingOperations;
       default:
         return 1;
     }

@@ -112,8 +112,8 @@ export class Validation {
     const known = this.#largeObjects?.get(value);
     if (known !== undefined) return known;
     const names = Object.keys(value);
-    this.spend(names.length);
     if (names.length > smallObjectMembers) {
+      this.spend(names.length);
       this.#largeObjects ??= new Map();
       this.#largeObjects.set(value, names);
     }

@@ -28,7 +28,8 @@ export class Validator {
   constructor(plain: JsonObject, patterns: SchemaPatterns) {
     this.#plain = plain;
     this.#patterns = patterns;
-    this.#root = this.#compile(plain);
+    // Applied once: not counted, unless it refers to itself.
+    this.#root = this.#compileKeywords(plain);
     for (let make = this.#pending.pop(); make !== undefined; make = this.#pending.pop()) make();
   }
 
