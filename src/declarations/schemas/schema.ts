@@ -15,7 +15,7 @@ export type SchemaKind = (typeof schemaKinds)[number];
 /**
  * A check that took longer than this multiple of its limit is not repeated to confirm it, since it stalls the thread.
  */
-const repeatedCheckFactor = 10;
+const repeatedCheckFactor = 2;
 const disabledRetrySeconds = 60;
 /**
  * Operations of checking one body, as a multiple of the steps that checking one of its values may take: a quarter of a

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Schema, unwatched } from '../../../src/declarations/schemas/schema.ts';
 
 /** Holds a body against a schema that was stored when more was allowed. */
@@ -52,5 +52,34 @@ describe('the check of a body ends after so many operations, whatever it spends 
     const mismatch = expect.objectContaining({ options: { errors: missing } });
     expect(() => check(schema, { a: items.slice(500) })).toThrow(mismatch);
     expect(() => check(schema, { a: items })).toThrow(tooLong);
+  });
+});
+
+describe('a check that took longer than schemaCheckMillisecondsMax', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it.each([
+    [9, 1, false],
+    [19, 2, true],
+    [21, 1, true],
+  ])('of 10 ms, %i: is made %i times, and disables the schema: %s', (milliseconds, made, isDisabled) => {
+    // A clock that nothing moves but the check itself.
+    vi.useFakeTimers({ toFake: ['performance'] });
+    let checks = 0;
+    const body = {
+      get a(): string {
+        checks += 1;
+        vi.advanceTimersByTime(milliseconds);
+        return '';
+      },
+    };
+    const disabled: string[] = [];
+    const settings = { current: { ...unwatched.settings.current, schemaCheckMillisecondsMax: 10 } };
+    const watch = { settings, onDisabled: (reason: string) => disabled.push(reason) };
+    const schema = new Schema(JSON.stringify({ additionalProperties: { type: 'string' } }), watch);
+    schema.check(body, 10);
+    expect([checks, disabled.length === 1]).toEqual([made, isDisabled]);
   });
 });
