@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
-import type { SentMailDocument } from '../../../contract/mail.ts';
+import type { ReceiptDocument, SentMailDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Drawer } from '../../forms/dialogs.tsx';
 import { path } from '../../page/router.ts';
@@ -20,6 +20,11 @@ import { BroadcastSent, MailSent } from './sent.tsx';
 import { recipientOf } from './written-recipient.ts';
 
 type Sent = { mail: SentMailDocument; deviceId: string } | { broadcast: BroadcastDocument };
+
+/** What an answer says was sent: never a receipt, which is for who waits for the settlement. */
+function sentOf(answer: SentMailDocument | ReceiptDocument | BroadcastDocument, deviceId: string): Sent {
+  return 'broadcast_id' in answer ? { broadcast: answer } : { mail: answer as SentMailDocument, deviceId };
+}
 
 /** The request that sends a draft; the payload is text, for it is delivered as it was typed. */
 function requestOf(fleetId: string, recipient: Recipient, draft: Draft) {
@@ -119,9 +124,7 @@ function DraftDrawer({ fleetId, recipient: asked, draft, onDraft, onSent, onClos
     void submit(async () => {
       const { method, path, ...rest } = requestOf(fleetId, recipient, draft);
       const answer = await call(method, path, { ...rest, headers: { 'Idempotency-Key': key } });
-      if ('broadcast_id' in answer) onSent({ broadcast: answer });
-      // A receipt is for who waits for it.
-      else if ('mailbox_size' in answer) onSent({ mail: answer, deviceId: draft.to.trim() });
+      onSent(sentOf(answer, draft.to.trim()));
     });
   };
   const ask = (): void => {
@@ -129,7 +132,6 @@ function DraftDrawer({ fleetId, recipient: asked, draft, onDraft, onSent, onClos
     if (count !== undefined && count.devices >= askedFrom) setAsked(true);
     else send();
   };
-  const { pauseAfter } = draft;
   const onPauseAfter = (devices: string): void => change({ pauseAfter: devices });
   return (
     <Drawer
@@ -137,7 +139,7 @@ function DraftDrawer({ fleetId, recipient: asked, draft, onDraft, onSent, onClos
       onClose={onClose}
       foot={
         <SendButton problem={problem} isBusy={isBusy} onClick={ask}>
-          {sendText(count, pauseAfter)}
+          {sendText(count, draft.pauseAfter)}
         </SendButton>
       }
     >
@@ -145,7 +147,7 @@ function DraftDrawer({ fleetId, recipient: asked, draft, onDraft, onSent, onClos
         fleetId={fleetId}
         draft={draft}
         isToOpen={isToOpen}
-        recipients={selection && <Recipients {...{ count, pauseAfter, onPauseAfter }} />}
+        recipients={selection && <Recipients {...{ count, pauseAfter: draft.pauseAfter, onPauseAfter }} />}
         errors={error?.errors ?? []}
         onChange={change}
         onSend={ask}
@@ -157,7 +159,7 @@ function DraftDrawer({ fleetId, recipient: asked, draft, onDraft, onSent, onClos
           name={draft.name}
           whom={recipientText(selection)}
           count={count}
-          pauseAfter={pauseAfter}
+          pauseAfter={draft.pauseAfter}
           onSend={send}
           onClose={() => setAsked(false)}
         />
