@@ -21,7 +21,7 @@ async function logInWith(text: string): Promise<void> {
   if (code !== undefined) return logIn(code);
   const token = fragment.get('token') ?? text;
   // Tokens are longer: the server would answer that there is no such token to who has mistyped a code.
-  if (token.length < tokenLengthMin) {
+  if (token.length < tokenLengthMin && !token.startsWith('FPT-')) {
     const msg = `This is no login code: one has 22 characters, this has ${token.length}. Make a new one: fleetpost console.`;
     throw new CallError(0, { error: 'invalid_code', msg });
   }
