@@ -4,29 +4,17 @@ import { beginDraft, hasDraft } from '../../page/drafts.ts';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, Loaded } from '../../parts/banner.tsx';
-import { indentedJson } from '../../parts/payload.tsx';
 import { open } from '../../server/client.ts';
-import { parseExactly } from '../../server/exact-json.ts';
 import { useResource } from '../../server/resource.ts';
 import { SchemaEditor } from './schema-editor.tsx';
 import { newSchema, type SchemaName, schemaDraftKey } from './schema-text.ts';
-
-/** A schema that was stored as one line is read in several: no one can read it otherwise. */
-function inLines(text: string): string {
-  if (text.trim().includes('\n')) return text;
-  try {
-    return indentedJson(parseExactly(text));
-  } catch {
-    return text;
-  }
-}
 
 /** One schema: written, tried on a sample, and stored. */
 export function SchemaScreen({ fleetId, kind, name }: SchemaName) {
   const path = pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id: fleetId, kind, name });
   // Byte for byte: a parsed one would lose the order and the digits of its author.
   const stored = useResource(path, async (signal) => ({
-    text: inLines(await (await open('GET', path, { signal })).text()),
+    text: await (await open('GET', path, { signal })).text(),
   }));
   const key = schemaDraftKey(fleetId, kind, name);
   const isMissing = stored.error?.code === 'schema_not_found';
