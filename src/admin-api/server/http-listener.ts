@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import {
   createServer,
-  type IncomingMessage,
+  IncomingMessage,
   type RequestListener,
   type Server,
   type ServerResponse,
@@ -13,7 +13,6 @@ import { arrivals } from '../../core/async.ts';
 import { type TlsFiles, tlsCiphers } from '../../core/config/tls.ts';
 import { groupBy } from '../../core/groups.ts';
 import type { AdminApiConfig } from '../config.ts';
-import { BoundedRequest } from './bounded-request.ts';
 
 /** Longer than the idle timeout of proxies, so that they close the connection and not the server. */
 const keepAliveTimeoutMs = 72_000;
@@ -35,6 +34,10 @@ const checkIntervalMs = 1_000;
 const lingerMs = 2_000;
 /** Bytes of that body that are read: what most clients have sent before they look for an answer. */
 const lingerBytesMax = 65_536;
+/** Pieces that any body may come in: its chunks, as the parser hands them on one by one, each some microseconds. */
+const bodyPiecesMax = 4_096;
+/** Mean bytes of those beyond. The shortest line of a list of devices has more. */
+const bodyPieceBytesMin = 8;
 
 export type ListenerLimits = Pick<AdminApiConfig, 'adminConnectionsMax' | 'adminUnreadBytesMax'>;
 
@@ -51,6 +54,24 @@ export interface ListenAddress {
   host: string;
   port: number;
   tls?: TlsFiles | undefined;
+}
+
+/** A request whose connection ends when its body comes in too many small pieces: Node reads 64 KiB of them at once. */
+class BoundedRequest extends IncomingMessage {
+  #pieces = 0;
+  #bytes = 0;
+
+  override push(piece: Buffer | null, encoding?: BufferEncoding): boolean {
+    if (piece !== null) {
+      this.#pieces += 1;
+      this.#bytes += piece.length;
+      if (this.#pieces > bodyPiecesMax + this.#bytes / bodyPieceBytesMin) {
+        this.socket.destroy();
+        return false;
+      }
+    }
+    return super.push(piece, encoding);
+  }
 }
 
 /** An HTTP or HTTPS server that bounds what clients can make it hold: connections, pipelined requests, unread answers. */
