@@ -6,8 +6,8 @@ import type { JsonObject } from './payload.ts';
 import { plainSchema } from './plain-schema.ts';
 import { exhaustiveSteps } from './schema-cost.ts';
 import { patternsSize, SchemaPatterns } from './schema-patterns.ts';
-import { TooManyOperations } from './validation.ts';
-import { Validator } from './validator.ts';
+import { TooManyOperations } from './validator/validation.ts';
+import { Validator } from './validator/validator.ts';
 
 export const schemaKinds = ['datapoint', 'message', 'mail', 'reply'] as const;
 export type SchemaKind = (typeof schemaKinds)[number];

@@ -1,8 +1,8 @@
-import type { FieldError } from '../../core/errors.ts';
+import type { FieldError } from '../../../core/errors.ts';
+import type { Pattern } from '../pattern.ts';
+import type { JsonObject } from '../payload.ts';
+import { escapeToken } from '../schema-keywords.ts';
 import { EqualityTexts } from './equality-texts.ts';
-import type { Pattern } from './pattern.ts';
-import type { JsonObject } from './payload.ts';
-import { escapeToken } from './schema-keywords.ts';
 import { ValueNumbers } from './unique-items.ts';
 
 /** Limits of an error report: a path can be as long as the body, a message as the schema. */

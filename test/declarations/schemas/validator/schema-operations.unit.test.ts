@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Schema, unwatched } from '../../../src/declarations/schemas/schema.ts';
+import { Schema, unwatched } from '../../../../src/declarations/schemas/schema.ts';
 
 /** Holds a body against a schema that was stored when more was allowed. */
 function check(schema: object, body: Record<string, unknown>, schemaStepsMax = 10): void {

@@ -1,6 +1,6 @@
+import type { JsonObject } from '../payload.ts';
+import type { SchemaPatterns } from '../schema-patterns.ts';
 import { EqualityTexts } from './equality-texts.ts';
-import type { JsonObject } from './payload.ts';
-import type { SchemaPatterns } from './schema-patterns.ts';
 import type { Check, Validation } from './validation.ts';
 
 /** A keyword for values of one type; others pass. */

@@ -1,5 +1,5 @@
-import type { JsonObject } from './payload.ts';
-import type { Subschema } from './schema-keywords.ts';
+import type { JsonObject } from '../payload.ts';
+import type { Subschema } from '../schema-keywords.ts';
 
 /** From so many on a subschema counts its operations where it is applied: often it is not, such as an absent member's. */
 const heavyOperations = 16;

@@ -1,9 +1,16 @@
-import type { FieldError } from '../../core/errors.ts';
-import { assertionsOf, isJsonObject, memberTest, onObjects } from './assertions.ts';
-import type { JsonObject } from './payload.ts';
-import type { Subschema } from './schema-keywords.ts';
+import type { FieldError } from '../../../core/errors.ts';
+import type { JsonObject } from '../payload.ts';
+import type { Subschema } from '../schema-keywords.ts';
+import type { SchemaPatterns } from '../schema-patterns.ts';
+import { assertionsOf, isJsonObject } from './assertions.ts';
+import {
+  type Fitting,
+  otherMembers,
+  patternProperties,
+  properties,
+  propertyNames,
+} from './member-keywords.ts';
 import { SchemaOperations } from './schema-operations.ts';
-import type { SchemaPatterns } from './schema-patterns.ts';
 import { allOf, type Check, Evaluated, passes, type Thoroughness, Validation } from './validation.ts';
 
 /** Those of noting that one member or item was looked at. */
@@ -281,85 +288,6 @@ function conditional(condition: Check, then: Check = passes, otherwise: Check = 
     const [branch, name] = isThen ? [then, 'then'] : [otherwise, 'else'];
     return branch(value, validation, evaluated) || validation.fail(() => `must match "${name}" schema`);
   };
-}
-
-function properties(named: readonly [name: string, check: Check, operations: number][]): Check {
-  const members = named.map(([name, check]) => ({ name, check, isIn: memberTest(name) }));
-  return (value, validation, evaluated) => {
-    if (!isJsonObject(value)) return true;
-    let isValid = true;
-    for (const { name, check, isIn } of members) {
-      if (!isIn(value)) continue;
-      evaluated?.names.add(name);
-      if (validation.within(name, check, value[name])) continue;
-      if (!validation.isExhaustive) return false;
-      isValid = false;
-    }
-    return isValid;
-  };
-}
-
-/** A pattern of names, and the check of members that it fits. */
-interface Fitting {
-  fits: (name: string, validation: Validation) => boolean;
-  check: Check;
-  operations: number;
-}
-
-function patternProperties(fitting: readonly Fitting[]): Check {
-  return (value, validation, evaluated) => {
-    if (!isJsonObject(value)) return true;
-    let isValid = true;
-    for (const name of validation.namesOf(value)) {
-      for (const { fits, check, operations } of fitting) {
-        if (!fits(name, validation)) continue;
-        validation.spend(operations);
-        evaluated?.names.add(name);
-        if (validation.within(name, check, value[name])) continue;
-        if (!validation.isExhaustive) return false;
-        isValid = false;
-      }
-    }
-    return isValid;
-  };
-}
-
-/** Members that no keyword beside this one is about. `failure` says that there must be none. */
-function otherMembers(
-  isOther: (name: string, validation: Validation, evaluated: Evaluated | undefined) => boolean,
-  check: Check,
-  operations: number,
-  failure: string | undefined,
-): Check {
-  return (value, validation, evaluated) => {
-    if (!isJsonObject(value)) return true;
-    let isValid = true;
-    for (const name of check === passes ? [] : validation.namesOf(value)) {
-      validation.spend(operations);
-      if (!isOther(name, validation, evaluated)) continue;
-      const isAllowed =
-        failure === undefined ? validation.within(name, check, value[name]) : validation.fail(() => failure);
-      if (isAllowed) continue;
-      if (!validation.isExhaustive) return false;
-      isValid = false;
-    }
-    // The keywords beside it have looked at the others.
-    if (evaluated !== undefined) evaluated.hasAllMembers = true;
-    return isValid;
-  };
-}
-
-function propertyNames(check: Check, operations: number): Check {
-  return onObjects((value, validation) => {
-    let isValid = true;
-    for (const name of validation.namesOf(value)) {
-      validation.spend(operations);
-      if (check(name, validation, undefined)) continue;
-      isValid = validation.fail(() => 'property name must be valid');
-      if (!validation.isExhaustive) break;
-    }
-    return isValid;
-  });
 }
 
 function prefixItems(checks: readonly Check[]): Check {
