@@ -49,7 +49,7 @@ export const storageKeys = {
   ),
   diskFreeBytesMin: integer(
     { default: 64 * 1024 * 1024, minimum: 1024 * 1024, maximum: 1_024 * 1024 ** 3 },
-    'Minimum free disk space. Below it, writes that add data get 503; below a quarter of it, all writes do. Raise it where others write to the same disk.',
+    'Minimum free disk space. Below it, writes that add data get 503; below a quarter of it, all writes do; below four times as much, mail and devices do. Raise it where others write to the same disk.',
   ),
   commitDelayMilliseconds: integer(
     { default: 4, minimum: 0, maximum: 50 },

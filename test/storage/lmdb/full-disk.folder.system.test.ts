@@ -53,6 +53,24 @@ async function expectAllStored(server: TestServer, stored: Set<string>): Promise
   expect((await verifyFolder(server.report.data, quiet)).findings.sentences).toEqual([]);
 }
 
+it('mail stops before what devices send: it leaves them three quarters of the room', async () => {
+  using disk = new SmallDisk(96);
+  const config = { diskFreeBytesMin: 8 * 1024 * 1024, mailboxMailsMax: 5_000 };
+  await using server = await TestServer.start(config, join(disk.path, 'data'));
+  const [device] = await devicesOfAllShards(server);
+  if (device === undefined) throw new Error('no device');
+  const mail = { text: 'x'.repeat(60_000) };
+  const put = async (): Promise<number> =>
+    (await server.admin('POST', `${device.adminPath}/mail/note`, mail)).status;
+  let status = 201;
+  while (status === 201) status = await put();
+  expect(status).toBe(503);
+  const stored = new Set<string>();
+  for (let n = 0; n < 20; n += 1) expect((await send(device, n, stored)).status).toBe(201);
+  expect(await put()).toBe(503);
+  await expectAllStored(server, stored);
+});
+
 it('on a full disk writes are 503, reads go on, and room that is made is used without a restart', async () => {
   using disk = new SmallDisk(64);
   await using server = await TestServer.start({ diskFreeBytesMin: 8 * 1024 * 1024 }, join(disk.path, 'data'));

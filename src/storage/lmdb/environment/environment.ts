@@ -29,6 +29,8 @@ export interface EnvironmentOptions {
 
 const pageBytes = 4096;
 const mapCheckIntervalMs = 1_000;
+/** Mail stays for days, and who may send it could fill the disk: the log trims itself. */
+const diskFreeForMailFactor = 4;
 const diskCheckIntervalMs = 100;
 
 /** LMDB's view of an environment, missing in lmdb's typings. */
@@ -189,6 +191,11 @@ export class Environment implements TableStore {
     this.#hasMapSpace = pages < this.#pagesMax || pages === this.#pagesChecked;
     this.#pagesChecked = pages;
     return this.#hasMapSpace;
+  }
+
+  /** True if there is enough free disk space for mail and devices too, which leave room for what devices send. */
+  hasDiskForMail(): boolean {
+    return this.#diskFree() >= diskFreeForMailFactor * this.#diskFreeBytesMin;
   }
 
   /** True if there is enough free disk space to add records. */

@@ -7,7 +7,7 @@ import { StoreError } from '../../tables/store-error.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
 import type { Environment } from '../environment/environment.ts';
 import type { ShardState } from './state.ts';
-import { addsRecords, type Write, type WriteAnswer } from './write.ts';
+import { addsMail, addsRecords, type Write, type WriteAnswer } from './write.ts';
 
 interface Pending {
   write: Write;
@@ -219,6 +219,7 @@ export class GroupCommit {
     const { environment } = this.#options;
     if (!environment.hasDisk()) return this.#refuse(batch, () => true, diskFull(), 'disk');
     if (!environment.hasDiskToGrow()) return this.#refuse(batch, growing, diskFull(), 'disk');
+    if (!environment.hasDiskForMail()) batch = this.#refuse(batch, addingMail, diskFull(), 'disk');
     if (!environment.hasMapSpace()) {
       return this.#refuse(batch, growing, unavailable('The shard is full (mapBytesMax).', 30), 'map');
     }
@@ -270,6 +271,10 @@ export class GroupCommit {
 
 function growing({ write }: Pending): boolean {
   return addsRecords(write);
+}
+
+function addingMail({ write }: Pending): boolean {
+  return addsMail(write);
 }
 
 function storeRefused(): ApiError {

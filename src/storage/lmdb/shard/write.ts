@@ -24,23 +24,22 @@ export type WriteType = keyof Writes;
 export type Write = { [T in WriteType]: { type: T; params: Writes[T]['params'] } }[WriteType];
 export type WriteAnswer<T extends WriteType = WriteType> = Writes[T]['answer'];
 
+const mailTypes: readonly WriteType[] = ['enqueue', 'broadcast', 'replayMail', 'createDevices', 'putDevices'];
+
+/** True if a write adds mail or devices, of which there may be as much as operators and actions like. */
+export function addsMail({ type }: Write): boolean {
+  return mailTypes.includes(type);
+}
+
 /**
  * True if a write grows the store: these are refused when it is full, while others go on. A requeue does, since it
  * removes no mail and each adds a record to the log, and so does one with a reply; others add no more than the mail that
  * they remove.
  */
 export function addsRecords(write: Write): boolean {
-  const growing: readonly WriteType[] = [
-    'ingest',
-    'enqueue',
-    'broadcast',
-    'replayMail',
-    'createDevices',
-    'putDevices',
-  ];
   const grows = ({ verb, reply }: Pick<Settle, 'verb' | 'reply'>): boolean =>
     verb === 'requeue' || reply !== undefined;
   if (write.type === 'settle') return grows(write.params);
-  if (write.type !== 'sync') return growing.includes(write.type);
+  if (write.type !== 'sync') return write.type === 'ingest' || addsMail(write);
   return write.params.records.bytes.length > 0 || write.params.settlements.some(grows);
 }
