@@ -73,7 +73,7 @@ it('a refusal names the option, the fleet and the device', async () => {
     "fleetpost: required option '--fleet <id>' not specified; or set FLEETPOST_FLEET\n",
     "fleetpost: unknown option '--fleeet'\n(Did you mean --fleet?)\n",
     "fleetpost: option '--device <id>' argument 'pump1' is invalid. It must be 10 letters or digits.\n",
-    expect.stringMatching(/^fleetpost: --kind must be one of datapoint, message, receipt\.\n$/),
+    expect.stringMatching(/^fleetpost: --kind must be one of datapoint, message, receipt, reply\.\n$/),
     "fleetpost: unknown option '--yes'\n(Did you mean --confirm <name>?)\n",
     "fleetpost: unknown option '--confirm'\n(Did you mean --yes?)\n",
     "fleetpost: unknown command 'crate'\n(Did you mean create?)\n",
