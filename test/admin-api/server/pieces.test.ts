@@ -39,8 +39,8 @@ function head(type: string, to: string, token: Record<string, string>): string {
 }
 
 it.each([
-  ['without a token', () => head('application/json', path, {}), tinyChunk, 'HTTP/1.1 401'],
-  ['of a document', () => head('application/json', path, bearer), tinyChunk, ''],
+  ['without a token', () => head('application/json', `${path}/devices`, {}), tinyChunk, 'HTTP/1.1 401'],
+  ['of a document', () => head('application/json', `${path}/devices`, bearer), tinyChunk, ''],
   ['of an import', () => head('text/csv', `${path}/devices:import`, bearer), tinyChunk, ''],
   [
     'of one line of an import',
