@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { setTimeout } from 'node:timers/promises';
 import type { Figures } from '../result.ts';
 import type { RunningServer } from '../servers/subject.ts';
 import { statusOf } from './answer.ts';
@@ -40,7 +41,7 @@ export async function closedLoop(
   const own = [requests.file, warmUpSeconds * 1_000, requestsMax, connections].map(String);
   const load = ['-t1', `-c${connections}`, `-d${Math.ceil(seconds + warmUpSeconds)}s`, '--timeout', '30s'];
   const args = [...load, '-s', script, server.url, '--', ...own];
-  const before = await server.answersByStatus?.();
+  const before = await quietAnswers(server);
   if (before === undefined) await checkFirst(server, requests, status);
   const figures = await runGenerator('wrk', args, server);
   const after = await server.answersByStatus?.();
@@ -51,6 +52,19 @@ export async function closedLoop(
     }
   }
   return figures;
+}
+
+type Answers = Awaited<ReturnType<NonNullable<RunningServer['answersByStatus']>>>;
+
+/** Answers by status once there come no more: of large requests some are counted after their client has left. */
+async function quietAnswers(server: RunningServer): Promise<Answers | undefined> {
+  let answers = await server.answersByStatus?.();
+  for (let seen = ''; answers !== undefined && seen !== String([...answers]); ) {
+    seen = String([...answers]);
+    await setTimeout(50);
+    answers = await server.answersByStatus?.();
+  }
+  return answers;
 }
 
 const firstLine = ({ first }: Requests): string => first.slice(0, first.indexOf('\r\n'));

@@ -11,7 +11,7 @@ import { payload } from './device-requests.ts';
 const devices = 100;
 /** More than are fetched. */
 const mailsPerDevice: Readonly<Record<Size, number>> = { short: 100, usual: 2_000, full: 4_000 };
-const connections = 8;
+const connections = 64;
 const shards = 1;
 
 const handshakes = (['TLSv1.3', 'TLSv1.2'] as const).flatMap((version) =>
