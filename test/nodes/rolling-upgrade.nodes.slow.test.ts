@@ -11,9 +11,9 @@ import { queryDatabase } from '../harness/storage/log.ts';
 
 /** Migration of a newer program: it adds. */
 const newerTables = [
-  'ALTER TABLE device ADD COLUMN note text',
-  'ALTER TABLE mail ADD COLUMN note text',
-  'ALTER TABLE record ADD COLUMN note text',
+  'ALTER TABLE device ADD COLUMN of_newer text',
+  'ALTER TABLE mail ADD COLUMN of_newer text',
+  'ALTER TABLE record ADD COLUMN of_newer text',
 ];
 const joins = `INSERT INTO node (node, until_ms, version)
   VALUES ('newer', floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + 600000, '9.9.9')`;
