@@ -130,22 +130,28 @@ function waysIn({
   ];
 }
 
+/** What is sent of its destination. */
+const destinationBody: Readonly<
+  Record<WrittenForwarder['type'], (draft: WrittenForwarder) => Partial<ForwarderBody>>
+> = {
+  webhook: ({ destination: { url } }) => ({ url }),
+  nats: ({ destination: { servers, subject }, isAtMostOnce }) => ({
+    servers: wordsIn(servers) ?? [],
+    ...(subject !== '' && { subject }),
+    delivery: isAtMostOnce ? 'at-most-once' : 'jetstream',
+  }),
+};
+
 /** The request that declares it; what is not written of an existing one stays as it is. */
 export function forwarderBodyOf(draft: WrittenForwarder, isNew: boolean): ForwarderBody {
-  const { type, destination, kinds, schemas, removed } = draft;
+  const { type, kinds, schemas, removed } = draft;
   const { secrets } = destinationForm(type);
   const headers = headerLines(draft).map((line) => headerPattern.exec(line)?.slice(1, 3) ?? []);
   const [credentials] = waysIn(draft);
   const isGone = (member: SecretMember): boolean => removed.includes(member);
   return {
     type,
-    ...(type === 'webhook'
-      ? { url: destination.url }
-      : {
-          servers: wordsIn(destination.servers) ?? [],
-          ...(destination.subject !== '' && { subject: destination.subject }),
-          delivery: draft.isAtMostOnce ? ('at-most-once' as const) : ('jetstream' as const),
-        }),
+    ...destinationBody[type](draft),
     filter: {
       ...(kinds.length > 0 && { kinds: [...kinds] }),
       ...(wordsIn(schemas) !== undefined && { schemas: wordsIn(schemas) ?? [] }),
