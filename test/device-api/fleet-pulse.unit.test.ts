@@ -1,7 +1,8 @@
 /** Of `src/device-api/limits/fleet-pulse.ts`. */
 
 import { expect, it } from 'vitest';
-import { FleetPulses, pulseKindOf, pulseKinds } from '../../src/device-api/limits/fleet-pulse.ts';
+import { FleetPulses, pulseKindOf } from '../../src/device-api/limits/fleet-pulse.ts';
+import { pulseKinds } from '../../src/domain/pulse-kinds.ts';
 
 const deviceOf = (fleetId: string) => ({ fleetId, pulse: undefined });
 

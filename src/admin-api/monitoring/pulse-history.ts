@@ -1,17 +1,8 @@
 import { SingleFlight, yieldToEventLoop } from '../../core/async.ts';
+import { pulseKinds } from '../../domain/pulse-kinds.ts';
 
 /** Requests that are counted by kind, and the devices that there were: the columns of a minute. */
-export const pulseColumns = [
-  'heartbeats',
-  'datapoints',
-  'messages',
-  'mailbox',
-  'syncs',
-  'other',
-  'refused',
-  'connected',
-  'active',
-] as const;
+export const pulseColumns = [...pulseKinds, 'connected', 'active'] as const;
 const connectedAt = pulseColumns.indexOf('connected');
 const activeAt = pulseColumns.indexOf('active');
 

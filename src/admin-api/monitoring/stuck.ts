@@ -25,7 +25,7 @@ interface WaitingMail {
 interface StuckQuestion {
   fleetId: string;
   stuckSeconds: number;
-  /** Whoever was seen within this time calls. */
+  /** Time since its last request within which a device counts as one that calls. */
   activeMs: number;
   nowMs: number;
 }

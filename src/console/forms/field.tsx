@@ -58,7 +58,7 @@ export interface SelectFieldProps {
   label: string;
   name?: string;
   options: readonly (readonly [string, string])[];
-  /** What a form that is sent begins with. A `value` would be set again whenever the form is drawn. */
+  /** First choice in a form that is sent. A `value` would be set again whenever the form is drawn. */
   defaultValue?: string;
   value?: string;
   onChange?: (value: string) => void;

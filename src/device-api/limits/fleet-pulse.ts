@@ -1,14 +1,5 @@
-/** What a fleet's requests are counted by: the kinds that are accepted, and all that are refused. */
-export const pulseKinds = [
-  'heartbeats',
-  'datapoints',
-  'messages',
-  'mailbox',
-  'syncs',
-  'other',
-  'refused',
-] as const;
-export type PulseKind = (typeof pulseKinds)[number];
+import { type PulseKind, pulseKinds } from '../../domain/pulse-kinds.ts';
+
 /** Counts of requests, in the order of `pulseKinds`. */
 export type PulseCounts = number[];
 

@@ -36,10 +36,8 @@ export function checkRate(
 }
 
 /** Counts the bytes of a chunked body, once its size is known. @throws ApiError rate_limited. */
-export function checkBytes(known: CachedDevice, { config, fleets, rates }: HttpContext, bytes: number): void {
-  const bytesMax =
-    fleets.get(known.fleetId)?.deviceBytesPerSecondMax ?? config.settings.current.deviceBytesPerSecondMax;
-  takeBytes(known, rates, bytesMax, monotonicSeconds(), bytes);
+export function checkBytes(known: CachedDevice, context: HttpContext, bytes: number): void {
+  takeBytes(known, context.rates, bytesPerSecondMaxOf(known, context), monotonicSeconds(), bytes);
 }
 
 /**
@@ -49,10 +47,14 @@ export function checkBytes(known: CachedDevice, { config, fleets, rates }: HttpC
  */
 export function checkWrittenBytes(known: CachedDevice, context: HttpContext, bytes: number): void {
   checkBytes(known, context, 0);
-  const { config, fleets, rates } = context;
-  const bytesMax =
-    fleets.get(known.fleetId)?.deviceBytesPerSecondMax ?? config.settings.current.deviceBytesPerSecondMax;
+  const { rates } = context;
+  const bytesMax = bytesPerSecondMaxOf(known, context);
   if (bytesMax > 0) rates.spend(rates.bytesBucket(known.fingerprint), bytesMax, monotonicSeconds(), bytes);
+}
+
+/** The fleet's own limit, else the configured one; 0 for none. */
+function bytesPerSecondMaxOf({ fleetId }: CachedDevice, { config, fleets }: HttpContext): number {
+  return fleets.get(fleetId)?.deviceBytesPerSecondMax ?? config.settings.current.deviceBytesPerSecondMax;
 }
 
 function takeBytes(

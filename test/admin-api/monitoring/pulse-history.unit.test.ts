@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { PulseHistory, pulseColumns } from '../../../src/admin-api/monitoring/pulse-history.ts';
-import { type PulseKind, pulseKinds } from '../../../src/device-api/limits/fleet-pulse.ts';
+import { type PulseKind, pulseKinds } from '../../../src/domain/pulse-kinds.ts';
 
 const minuteMs = 60_000;
 /** A whole minute. */

@@ -130,7 +130,7 @@ function waysIn({
   ];
 }
 
-/** What is sent of its destination. */
+/** Members of the request that say where to, by kind. */
 const destinationBody: Readonly<
   Record<WrittenForwarder['type'], (draft: WrittenForwarder) => Partial<ForwarderBody>>
 > = {

@@ -120,7 +120,7 @@ function DeviceTools({ fleetId, device, refresh, onEdit }: DeviceToolsProps) {
   const set = async (isEnabled: boolean): Promise<void> => {
     await call('PATCH', path, { body: { enabled: isEnabled } });
     refresh();
-    // What is wrong with it is another thing now.
+    // The diagnosis is another one now.
     readSoon();
   };
   const toggle = (): void =>

@@ -12,7 +12,7 @@ export interface DeviceTableProps {
   fleetId: string;
   items: readonly DeviceDocument[];
   ids: ReadonlySet<string>;
-  /** What each is refused, in a list of those that are. */
+  /** Refusals by device, in a list of refused devices. */
   refusals?: readonly FleetRefusalDocument[] | undefined;
   /** Row that the keys are at. */
   cursor: number;

@@ -246,7 +246,7 @@ function Found({ fleetId, query, page, onChanged }: FoundProps) {
   );
 }
 
-/** What the devices of a list of refused ones are refused; undefined for another list. */
+/** Refusals by device, of a list of refused devices; undefined for another list. */
 function useRefusals(fleetId: string, refused: DeviceFilterDocument['refused']) {
   const path = pathTo('/fleets/{fleet_id}/refusals', { fleet_id: fleetId });
   const query = { limit: 1_000, ...(refused !== 'any' && { reason: refused }) };
