@@ -5,7 +5,7 @@ import { parseRecordedAt } from '../../domain/records/recorded-at.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { type Reply, replayed, storedReply } from '../server/reply.ts';
-import { checkedPayload } from '../sync/checked-payload.ts';
+import { checkedPayload } from './checked-payload.ts';
 
 /** `POST /v1/msg/:schema_name`. */
 export const sendMessage = send('message', '/v1/msg/:schema_name');

@@ -1,12 +1,11 @@
 import { replyBytesMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { parseUuid } from '../../core/uuid.ts';
-import type { Mail, Settle, SettleVerb } from '../../domain/mail/mail.ts';
+import type { Mail, Settle, SettleOutcome, SettleVerb } from '../../domain/mail/mail.ts';
 import { countRequeues } from '../limits/requeue-bytes.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { type Reply, type ReplyHeaders, settledReply, withMailbox } from '../server/reply.ts';
-import { settleError } from '../sync/sync-answer.ts';
 import { checkedReply, parseReply } from './mail-reply.ts';
 import { headReply } from './mailbox-next.ts';
 
@@ -19,6 +18,13 @@ function prefersNext(prefer: string): boolean {
   if (prefer === '') return false;
   const plain = prefer.toLowerCase().replace(/["\s]/g, '');
   return plain.split(',').some((preference) => preference.split(';', 1)[0] === representation);
+}
+
+/** The error of a settlement (D15). */
+export function settleError(result: SettleOutcome['result'], mailboxSize?: number): ApiError | undefined {
+  if (result === 'settled') return undefined;
+  const options = mailboxSize === undefined ? {} : { mailboxSize };
+  return new ApiError(result === 'not_found' ? 'mail_not_found' : 'mail_already_settled', options);
 }
 
 /** `PUT /v1/mailbox/ack|reject|requeue/:mail_id` (D14, D15), with a reply (D31). Errors too carry the mailbox size. */

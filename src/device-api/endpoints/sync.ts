@@ -8,8 +8,9 @@ import type { Reply } from '../server/reply.ts';
 import { type JudgedRecords, judgeRecords } from '../sync/judged-records.ts';
 import { judgeSettlements } from '../sync/judged-settlements.ts';
 import { noteRecords, noteSettlements } from '../sync/noted-items.ts';
-import { settleError, syncReply } from '../sync/sync-answer.ts';
+import { syncReply } from '../sync/sync-answer.ts';
 import { parseSync, type SyncBody } from '../sync/sync-body.ts';
+import { settleError } from './settle.ts';
 
 /** `POST /v1/sync`: a whole wake in one request and one transaction (D29, D30, D31). */
 export const sync: Endpoint = {

@@ -4,8 +4,8 @@ import { CheckAllowance } from '../../declarations/schema-budgets/check-budget.t
 import { checkDepth } from '../../declarations/schemas/payload.ts';
 import { parseRecordedAt } from '../../domain/records/recorded-at.ts';
 import type { SyncRecord } from '../../domain/sync/sync.ts';
+import { checkedPayload } from '../endpoints/checked-payload.ts';
 import type { HttpContext } from '../server/context.ts';
-import { checkedPayload } from './checked-payload.ts';
 import { invalid, knownMembers, type SyncBody } from './sync-body.ts';
 
 /** Time after which other requests of the thread have a turn. */

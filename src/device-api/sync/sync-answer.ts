@@ -1,6 +1,6 @@
-import { ApiError } from '../../core/errors.ts';
+import type { ApiError } from '../../core/errors.ts';
 import { formatUuid } from '../../core/uuid.ts';
-import type { Mail, SettleOutcome } from '../../domain/mail/mail.ts';
+import type { Mail } from '../../domain/mail/mail.ts';
 import type { SyncOutcome } from '../../domain/sync/sync.ts';
 import { createMailboxReply, createReply, type Reply, statusOf } from '../server/reply.ts';
 
@@ -8,13 +8,6 @@ import { createMailboxReply, createReply, type Reply, statusOf } from '../server
 export interface SyncVerdict {
   records: readonly (ApiError | undefined)[];
   settlements: readonly (ApiError | undefined)[];
-}
-
-/** The error of a settlement (D15). */
-export function settleError(result: SettleOutcome['result'], mailboxSize?: number): ApiError | undefined {
-  if (result === 'settled') return undefined;
-  const options = mailboxSize === undefined ? {} : { mailboxSize };
-  return new ApiError(result === 'not_found' ? 'mail_not_found' : 'mail_already_settled', options);
 }
 
 /** Answers a sync (D29): the payloads of mail byte for byte. */
