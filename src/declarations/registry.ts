@@ -121,6 +121,14 @@ export class Registry {
     await Promise.all([...removed, ...changed].map((snapshot) => this.#publish(snapshot)));
   }
 
+  /**
+   * Has a fleet that another node has just made be there as well: whoever made it may ask here next.
+   * @throws ApiError unavailable
+   */
+  async lookFor(fleetId: string): Promise<void> {
+    if (!this.#fleets.has(fleetId)) await this.#stored.catchUp();
+  }
+
   snapshots(): FleetSnapshot[] {
     return [...this.#fleets.values()].sort((a, b) => (a.fleet.fleetId < b.fleet.fleetId ? -1 : 1));
   }

@@ -76,6 +76,9 @@ export abstract class MemoryStore {
   /** Does nothing: the memory is current. */
   refresh(): void {}
 
+  /** Nothing, where this node alone writes. */
+  async catchUp(): Promise<void> {}
+
   hasMapSpace(): boolean {
     return true;
   }

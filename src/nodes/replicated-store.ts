@@ -84,8 +84,7 @@ export class ReplicatedStore extends MemoryStore implements TableStore {
     this.#onChange = onChange;
   }
 
-  /** Settles when everything committed before the call is applied. @throws ApiError unavailable */
-  async catchUp(): Promise<void> {
+  override async catchUp(): Promise<void> {
     await this.#follow(this.#options.database);
     await this.#published;
   }

@@ -13,6 +13,7 @@ import type { Log } from '../../core/telemetry/log.ts';
 import type { NotReady } from '../../core/telemetry/readiness.ts';
 import { newRequestId } from '../../core/telemetry/request-id.ts';
 import type { SpanBuffer } from '../../core/telemetry/trace.ts';
+import type { Registry } from '../../declarations/registry.ts';
 import type { AuditLog } from '../../domain/audit-log.ts';
 import { auditChanges, prepareAudit } from '../auth/audit-hook.ts';
 import { type Bearers, requireToken } from '../auth/authorization.ts';
@@ -58,6 +59,7 @@ export interface RouteGroups {
 
 /** The admin server's own needs, and the routes and metrics that it is given. */
 export interface AdminServerOptions extends Bearers {
+  registry: Pick<Registry, 'lookFor'>;
   config: AdminApiConfig;
   /** Host names that the listener answers to, besides loopback and its own address (D27). */
   allowedHosts(): readonly string[];
@@ -251,6 +253,10 @@ async function addAdminRoutes(admin: AdminApp, options: AdminServerOptions): Pro
   const open = new OpenRequests();
   admin.addHook('onClose', async () => open.close());
   requireToken(admin, options, open);
+  admin.addHook('preValidation', async ({ params }) => {
+    const { fleet_id: fleetId } = params as { fleet_id?: string };
+    if (fleetId !== undefined) await options.registry.lookFor(fleetId);
+  });
   bindCursors(admin);
   const exports = new Transfers(admin, 'exports', options.config.exportsMax);
   const addAll = (app: AdminApp, routes: readonly AddRoutes[]): void => {

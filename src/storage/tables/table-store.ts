@@ -34,6 +34,8 @@ export interface TableStore {
   rows(table: string): Rows;
   /** Call before reading outside `write`. */
   refresh(): void;
+  /** Settles when all that any node had committed before the call can be read. @throws ApiError unavailable */
+  catchUp(): Promise<void>;
   /** Runs one transaction, durable when settled. @throws StoreError, ApiError unavailable: then nothing is stored. */
   write(apply: () => void): Promise<void>;
   /**

@@ -125,6 +125,9 @@ export class Environment implements TableStore {
     this.#root.resetReadTxn();
   }
 
+  /** Nothing: one process alone writes. */
+  async catchUp(): Promise<void> {}
+
   /**
    * Runs `apply` in one transaction; settles when it is durable (D19). LMDB's write thread commits, while this thread
    * goes on reading.
