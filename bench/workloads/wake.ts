@@ -1,5 +1,5 @@
 import type { Benchmark, Size } from '../benchmark.ts';
-import { interleave, type Lane } from '../interleave.ts';
+import { interleave, type Lane, warmUp } from '../interleave.ts';
 import { connectAgainAndAgain } from '../load/handshakes.ts';
 import { wakeText } from '../load/wake.ts';
 import { Fleetpost, fleetpost } from '../servers/fleetpost.ts';
@@ -10,7 +10,7 @@ import { payload } from './device-requests.ts';
 
 const devices = 100;
 /** More than are fetched. */
-const mailsPerDevice: Readonly<Record<Size, number>> = { short: 100, usual: 2_000, full: 4_000 };
+const mailsPerDevice: Readonly<Record<Size, number>> = { short: 100, usual: 3_000, full: 5_000 };
 const connections = 64;
 const shards = 1;
 
@@ -48,6 +48,7 @@ export const wake: Benchmark = {
       const compareWith = { lane: constant, name: nginx.name };
       return [constant, { ...laneOf(fleetpost.name, server, 200), compareWith }];
     });
+    await warmUp(lanes, options);
     // Both servers end with this function.
     return await interleave(lanes, options);
   },
