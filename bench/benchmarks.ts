@@ -2,6 +2,7 @@ import type { Benchmark } from './benchmark.ts';
 import { micro } from './micro/index.ts';
 import { actions } from './workloads/actions.ts';
 import { broadcast } from './workloads/broadcast.ts';
+import { calling } from './workloads/calling.ts';
 import { requestBenchmark } from './workloads/closed-loop.ts';
 import { consoleTasks } from './workloads/console.ts';
 import { consoleLive } from './workloads/console-live.ts';
@@ -52,6 +53,7 @@ export const benchmarks: readonly Benchmark[] = [
   consoleLive,
   handshakes,
   wake,
+  calling,
   resumption,
   mixedFleet,
   fleetSize,

@@ -19,6 +19,9 @@ export interface Figures {
   /** Growth of the server's resident memory. */
   bytesPerStream?: number;
   bytesPerRecord?: number;
+  memoryBytesPerDevice?: number;
+  /** Bytes of TLS in both directions. */
+  wireBytesPerOperation?: number;
   /** CPU time of a tab of the console: of its main thread, its process, and of that its JavaScript. */
   tabCpuMilliseconds?: number;
   residentMegabytes?: number;

@@ -21,6 +21,8 @@ export const quantities: Readonly<Record<keyof Figures, Quantity>> = {
   p999Milliseconds: { label: 'p99.9', unit: 'ms' },
   bytesPerStream: { label: 'Memory per stream', unit: 'bytes' },
   bytesPerRecord: { label: 'Disk per record', unit: 'bytes' },
+  memoryBytesPerDevice: { label: 'Memory per device', unit: 'bytes' },
+  wireBytesPerOperation: { label: 'On the wire', unit: 'bytes' },
   tabCpuMilliseconds: { label: 'CPU of the tab', unit: 'ms' },
   residentMegabytes: { label: 'Memory of the tab', unit: 'MB' },
   heapMegabytes: { label: 'JavaScript heap', unit: 'MB' },
