@@ -1,10 +1,12 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createSecureContext } from 'node:tls';
 import type { CallersOptions, CallersWord } from './callers.ts';
 import { DeviceConnection } from './device-connection.ts';
 
-const options = JSON.parse(process.argv[2] ?? '') as CallersOptions;
+process.on('disconnect', () => process.exit());
+const [options] = (await once(process, 'message')) as [CallersOptions];
 const { url, certFile, manner, devices, intervalSeconds, seconds } = options;
 const { hostname: host, port } = new URL(url);
 const secureContext = createSecureContext({ ca: readFileSync(certFile), minVersion: 'TLSv1.3' });
@@ -39,29 +41,26 @@ async function ask(connection: DeviceConnection, request: string, status: number
 /** Calls once in every interval, from a moment of its own on. */
 async function callAgainAndAgain(
   { sync, wait: waitText, events }: CallersOptions['devices'][number],
-  at: number,
+  firstMs: number,
 ): Promise<void> {
   let kept: DeviceConnection | undefined;
   let session: Buffer | undefined;
-  for (let dueMs = performance.now() + at * intervalMs; ; dueMs += intervalMs) {
+  for (let dueMs = firstMs; ; dueMs += intervalMs) {
     await wait(dueMs - performance.now());
-    if (manner === 'waits') kept ??= connect(session);
-    if (manner === 'streams' && kept === undefined) {
+    if (manner !== 'reconnects' && kept === undefined) {
       kept = connect(session);
-      await kept.follow(events);
+      if (manner === 'streams') await kept.follow(events);
     }
     const connection = manner === 'waits' && kept ? kept : connect(session);
     await ask(connection, sync, 200);
     calls += 1;
     session = connection.session;
     if (connection !== kept) leave(connection);
-    // Whole seconds, so that it is over when the next call is due.
-    else
-      await ask(
-        connection,
-        waitText.replace('SECONDS', String(Math.floor((dueMs + intervalMs - performance.now()) / 1_000))),
-        204,
-      );
+    else {
+      // Whole seconds, so that it is over when the next call is due.
+      const left = Math.floor((dueMs + intervalMs - performance.now()) / 1_000);
+      await ask(connection, waitText.replace('SECONDS', String(left)), 204);
+    }
   }
 }
 
@@ -80,7 +79,8 @@ async function measure(): Promise<void> {
 }
 
 const failed = (error: Error): void => say({ type: 'failed', reason: error.message });
-for (const [index, device] of devices.entries())
-  callAgainAndAgain(device, index / devices.length).catch(failed);
+const startMs = performance.now();
+for (const [index, device] of devices.entries()) {
+  callAgainAndAgain(device, startMs + (index / devices.length) * intervalMs).catch(failed);
+}
 measure().catch(failed);
-process.on('disconnect', () => process.exit());

@@ -35,7 +35,7 @@ export async function call(
 ): Promise<Figures> {
   const { url, certFile } = server;
   const bytesBefore = await residentBytes(server);
-  const child = fork(file, [JSON.stringify({ url, certFile, ...options } satisfies CallersOptions)]);
+  const child = fork(file);
   try {
     const said = (): Promise<Exclude<CallersWord, { type: 'failed' }>> =>
       new Promise((resolve, reject) => {
@@ -45,6 +45,7 @@ export async function call(
         });
         child.once('exit', () => reject(new Error('the process that calls has ended')));
       });
+    child.send({ url, certFile, ...options } satisfies CallersOptions);
     const steady = await said();
     const timesBefore = serverTimes(server);
     const end = await said();
