@@ -80,6 +80,8 @@ export const fleetRoutes = declareRoutes({
   'PATCH /fleets/{fleet_id}': {
     scope: 'provision',
     summary: 'Change a fleet',
+    description:
+      'Changes a fleet. Of its rates and its `log_bytes_max` a token of that fleet alone may lower each and raise none: 403.',
     body: fleetChangeBody,
     answers: { 200: fleetDocument },
   },

@@ -61,6 +61,36 @@ function limitsOf(body: NewFleetBody): Partial<Fleet> {
   return Object.fromEntries(Object.entries(changeOf(body)).filter(([, value]) => value !== null));
 }
 
+/** Limits that keep a fleet from what the others need; 0 and null are none. */
+const shieldingLimits = [
+  'requests_per_second_max',
+  'device_requests_per_second_max',
+  'device_bytes_per_second_max',
+  'log_bytes_max',
+] as const;
+
+/**
+ * What bounds a fleet is set by whoever has all fleets: its own tokens may lower it, and nothing else.
+ * @throws ApiError forbidden
+ */
+function refuseRaised(fleet: Fleet, body: FleetChangeBody, config: AdminApiConfig): void {
+  const { fleetId, name, createdAtMs } = fleet;
+  const now = describeFleet(fleet, config);
+  const reset = describeFleet({ fleetId, name, createdAtMs }, config);
+  for (const key of shieldingLimits) {
+    const wanted = body[key] === null ? reset[key] : body[key];
+    if (
+      wanted === undefined ||
+      (wanted || Number.POSITIVE_INFINITY) <= (now[key] || Number.POSITIVE_INFINITY)
+    ) {
+      continue;
+    }
+    throw new ApiError('forbidden', {
+      msg: `A token of one fleet can only lower ${key}, which is ${now[key]}: use a token for all fleets.`,
+    });
+  }
+}
+
 type Routes = typeof fleetRoutes;
 
 const listFleets =
@@ -107,8 +137,11 @@ export function fleetHandlers(parts: Parts & CountParts, counts: DeviceCounts): 
     'GET /fleets': listFleets(parts),
     'POST /fleets': createFleet(parts),
     'GET /fleets/{fleet_id}': async ({ params }) => describeFleet(registry.declared(params.fleet_id), config),
-    'PATCH /fleets/{fleet_id}': async ({ params, body }) =>
-      describeFleet(await registry.changeFleet(params.fleet_id, changeOf(body)), config),
+    'PATCH /fleets/{fleet_id}': async ({ params, body, principal }) => {
+      const { fleet } = registry.fleet(params.fleet_id);
+      if (principal?.fleetId) refuseRaised(fleet, body, config);
+      return describeFleet(await registry.changeFleet(fleet.fleetId, changeOf(body)), config);
+    },
     'DELETE /fleets/{fleet_id}': deleteFleet(parts),
     'GET /fleets/{fleet_id}/counts': countFleetDevices(parts, counts),
   };

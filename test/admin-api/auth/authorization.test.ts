@@ -139,6 +139,38 @@ it('a token of one fleet reaches that fleet alone, and cannot tell whether there
   }
 });
 
+it('a token of one fleet can lower the limits that keep it from the others, and raise none', async () => {
+  const { fleetId } = await createFleet(server, { device_bytes_per_second_max: 1_000 });
+  const { token } = await makeToken({ scopes: ['provision', 'admin'], fleet_id: fleetId });
+  const path = `/fleets/${fleetId}`;
+  const change = (body: object) => as(server, token, 'PATCH', path, body);
+  expect(await change({ device_bytes_per_second_max: 500, name: 'Own' })).toMatchObject({
+    status: 200,
+    body: { device_bytes_per_second_max: 500, name: 'Own' },
+  });
+  for (const wanted of [501, 0, null]) {
+    expect(await change({ device_bytes_per_second_max: wanted, name: 'Other' })).toMatchObject({
+      status: 403,
+      body: {
+        error: 'forbidden',
+        msg: 'A token of one fleet can only lower device_bytes_per_second_max, which is 500: use a token for all fleets.',
+      },
+    });
+  }
+  // None before: that is lowered, too.
+  expect((await change({ requests_per_second_max: 100_000, log_bytes_max: 100_000 })).status).toBe(200);
+  expect((await change({ log_bytes_max: null })).status).toBe(403);
+  expect((await server.admin('GET', path)).body).toMatchObject({
+    name: 'Own',
+    device_bytes_per_second_max: 500,
+    requests_per_second_max: 100_000,
+    log_bytes_max: 100_000,
+  });
+  // Whoever has all fleets may raise it.
+  const raised = { device_bytes_per_second_max: null, requests_per_second_max: 0 };
+  expect((await server.admin('PATCH', path, raised)).status).toBe(200);
+});
+
 it('a token is listed without its text, and revoking it works with the next request', async () => {
   const { token, token_id } = await makeToken({ scopes: ['read'], name: 'Dashboard' });
   expect(token).toMatch(/^FPT-[A-Z0-9]{32}$/);
