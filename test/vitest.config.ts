@@ -57,7 +57,10 @@ export const projects: Project[] = [
   // They start a server hundreds of times, each of whose threads takes a fifth of a second of CPU.
   {
     name: 'all-shards-2',
-    include: filesOf('.slow', '.rules.slow', '.folder.slow'),
+    include: filesOf(
+      ...['.slow', '.rules.slow', '.folder.slow'],
+      ...['.system', '.folder.system', '.store.system'],
+    ),
     ...onFolder(2),
     ...ofLong,
   },
@@ -65,12 +68,6 @@ export const projects: Project[] = [
     name: 'all-postgres',
     include: filesOf('.nodes.slow', '.rules.slow', ...(isWhole ? ['.slow', '.system'] : [])),
     ...onDatabase,
-    ...ofLong,
-  },
-  {
-    name: 'all-system',
-    include: filesOf('.system', '.folder.system', '.store.system'),
-    ...onFolder(2),
     ...ofLong,
   },
 ];
