@@ -34,9 +34,12 @@ interface Checked {
 const check = (source: string, { fleetId } = fleet, more: object = {}) =>
   server.admin<Checked>('POST', `/fleets/${fleetId}/actions:check`, { source, on, ...more });
 const trivial = `${head}export default (() => {}) satisfies Action;`;
+/** Takes the longer to check the longer those tuples are: a second at some 600. */
+const tuples = (...lengths: number[]) =>
+  `type R<N, A extends any[] = []> = A['length'] extends N ? A : R<N, [...A, 0]>;
+  ${lengths.map((n) => `export const q${n}: R<${n}> = null as any;`).join('\n')}`;
 /** Its process takes as much memory and time as it may within the limits, more or less. */
-const slow = `type R<N, A extends any[] = []> = A['length'] extends N ? A : R<N, [...A, 0]>;
-  ${[800, 801].map((n) => `export const q${n}: R<${n}> = null as any;`).join('\n')}`;
+const slow = tuples(800, 801);
 /** Processes of the compiler that the server has now. */
 function compilers(): number[] {
   return descendants(server.report.pid).filter((pid) =>
@@ -175,7 +178,7 @@ it('a fleet waits behind one check of another, however many that has asked for',
   const [greedy, other] = [await createFleet(server), await createFleet(server)];
   let ended = 0;
   const many = Array.from({ length: 20 }, async (_, n) => {
-    const { status } = await check(`${slow} // ${n}`, greedy);
+    const { status } = await check(`${tuples(600)} // ${n}`, greedy);
     ended += 1;
     return status;
   });
