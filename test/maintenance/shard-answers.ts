@@ -6,11 +6,14 @@ import type { Shard } from '../../src/domain/shard.ts';
 
 /** All that a shard answers about its devices, mail and log, to be compared with what another engine answers. */
 export async function answersOf(shard: Shard, asked: Asked): Promise<unknown> {
-  const { devices, mailIds, fleetIds } = asked;
+  const { devices, mails, fleetIds } = asked;
   const ofDevices: unknown[] = [];
-  for (const device of devices) {
+  for (const [index, device] of devices.entries()) {
     const receipts: unknown[] = [];
-    for (const mailId of mailIds) receipts.push(await shard.mail.receipt(device, mailId));
+    // Those of its mails, and those that it has of another's: none.
+    for (const owner of [device, devices.at(index - 1)])
+      for (const mail of mails)
+        if (mail.device === owner) receipts.push(await shard.mail.receipt(device, mail.mailId));
     // Not every engine brings the size along.
     const { mailboxSize: _, ...credentials } = (await shard.devices.credentials(device)) ?? {};
     ofDevices.push({
@@ -54,7 +57,7 @@ export async function queueOf(shard: Shard, device: DeviceKey): Promise<unknown>
 
 export interface Asked {
   devices: readonly DeviceKey[];
-  mailIds: readonly Uint8Array[];
+  mails: readonly { device: DeviceKey; mailId: Uint8Array }[];
   fleetIds: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deviceKeyOf } from '../../../src/core/identity.ts';
+import { type DeviceKey, deviceKeyLength, deviceKeyOf } from '../../../src/core/identity.ts';
 import { createLog } from '../../../src/core/telemetry/log.ts';
 import { uuidBytesLength } from '../../../src/core/uuid.ts';
 import { cutBatch } from '../../../src/storage/lmdb/log/log-trimmer.ts';
@@ -52,18 +52,20 @@ async function age(data: string, shards: number): Promise<void> {
 }
 
 function askedOf({ fleet, devices }: FullFolder, data: string, shards: number): Asked {
-  const mailIds: Buffer[] = [];
+  const mails: { device: DeviceKey; mailId: Buffer }[] = [];
   for (let shard = 0; shard < shards; shard += 1) {
     const environment = openEnvironment(shardOfFolder(data, shard));
+    const push = (device: Buffer, mailId: Buffer) =>
+      mails.push({ device: device.toString('latin1') as DeviceKey, mailId: Buffer.from(mailId) });
     for (const key of environment.table('receipts').getKeys({})) {
-      mailIds.push(Buffer.from(key.subarray(0, uuidBytesLength)));
+      push(key.subarray(uuidBytesLength), key.subarray(0, uuidBytesLength));
     }
-    for (const { value } of environment.table('mail').getRange({})) {
-      mailIds.push(Buffer.from(value.subarray(0, uuidBytesLength)));
+    for (const { key, value } of environment.table('mail').getRange({})) {
+      push(key.subarray(0, deviceKeyLength), value.subarray(0, uuidBytesLength));
     }
   }
   const keys = devices.map(({ fleetId, deviceId }) => deviceKeyOf(fleetId, deviceId));
-  return { devices: keys, mailIds, fleetIds: [fleet.fleetId] };
+  return { devices: keys, mails, fleetIds: [fleet.fleetId] };
 }
 
 /** Reads the answers of a folder, without changing it. */
