@@ -20,10 +20,10 @@ import { type CopiedKind, copy, copyArguments, emptyDatabases } from './copying.
 const kills = Number(process.env.COPY_KILLS ?? 4);
 const killsInARow = Math.min(4, kills / 2);
 const shards = 2;
-const devicesCount = 2_000;
+const devicesCount = 1_000;
 /** A command has begun with its work after some of the first, and is done with it within the second. */
 const startMs = 300;
-const copyMsMax = 3_000;
+const copyMsMax = 1_500;
 
 const folder = temporaryFolder();
 const data = join(folder, 'data');
