@@ -23,6 +23,8 @@ it('parsers and device of the C client survive what no server would say, under A
   const seed = String(Math.floor(Math.random() * 2 ** 31));
   const said = execFileSync(buildWithC('c-hostile.c'), ['100000', seed], { encoding: 'utf8' });
   expect(said, `seed ${seed}`).toBe('100000 mutations, 1000 devices\n');
+  const ofSync = execFileSync(buildWithC('c-hostile-sync.c'), ['10000', seed], { encoding: 'utf8' });
+  expect(ofSync, `seed ${seed}`).toBe('10000 mutations\n');
 });
 
 it('a C client that polls takes its mail without an event stream, one connection in all', async () => {
@@ -47,6 +49,8 @@ it('a C client that polls takes its mail without an event stream, one connection
   const metrics = await (await fetch(`${server.report.admin_url}/metrics`)).text();
   expect(metrics).toMatch(/^fleetpost_streams_open\S* 0$/m);
   expect(metrics).not.toMatch(/^fleetpost_streams_open\S* [1-9]/m);
+  const requests = metrics.match(/^fleetpost_requests_total\S*/gm);
+  expect(requests).toEqual(['fleetpost_requests_total{route="POST /v1/sync",status="200"}']);
 });
 
 it.each(['openssl', 'mbedtls'])('make builds the library and the example with %s', (tls) => {

@@ -2,24 +2,10 @@
  * Feeds the parsers of the C client, and a whole device, what no server would say: cut at every byte, too long, mutated,
  * random. Sanitizers end it at the first byte out of place. `c-hostile ROUNDS SEED`.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "c-hostile.h"
 #include "fleetpost.h"
-
-#define REQUIRE(condition) \
-  if (!(condition)) { \
-    fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-    exit(1); \
-  }
-
-static uint64_t seed;
-
-static uint32_t draw(uint32_t below) {
-  seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (uint32_t)(seed >> 33) % below;
-}
 
 /** The outcome of parsing bytes; two that are the same had the same outcome. */
 struct outcome {
@@ -75,6 +61,12 @@ static const char *const answers[] = {
     "HTTP/1.1 400 Bad Request\r\nContent-Length: 75\r\n\r\n"
     "{\"error\":\"invalid_recorded_at\",\"msg\":\"A time with \\\"quotes\\\" in its text.\"}",
     "HTTP/1.1 400 Bad Request\r\nContent-Length: 48\r\n\r\n{\"error\":\"invalid_idempotency_key\",\"msg\":\"Old.\"}",
+    "HTTP/1.1 200 OK\r\nX-Mailbox-Size: 0\r\nContent-Length: 68\r\n\r\n"
+    "{\"records\":[],\"settled\":[{\"status\":200}],\"mailbox_size\":0,\"mail\":[]}",
+    "HTTP/1.1 200 OK\r\nX-Mailbox-Size: 1\r\nContent-Length: 218\r\n\r\n"
+    "{\"records\":[{\"status\":201}],\"settled\":[],\"stored_to\":1,\"skipped\":0,\"mailbox_size\":1,\"mail\":[{\"id\":"
+    "\"01a2062d-d47d-7795-86a4-c19900000001\",\"name\":\"water\",\"payload\":{\"seconds\":30},\"requeue_count\":0}],\"time\":1795399994120}",
+    "HTTP/1.1 404 Not Found\r\nContent-Length: 45\r\n\r\n{\"error\":\"route_not_found\",\"msg\":\"No route.\"}",
     "HTTP/1.1 200 OK\r\nX-Mailbox-Size: 1\r\nContent-Length: 11\r\n\r\n{\"ok\":true}",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2f\r\nretry: 7229\n\nevent: connected\ndata: {\"fleet_id\"\r\n"
     "22\r\n:\"GARDEN01\",\"mailbox_size\":12}\n\n:\n\r\n4d\r\nid: 1\r\nevent: new_mail\r\ndata: {\"id\":\"x\",\"name\":\"water\","
@@ -186,6 +178,7 @@ static long world_read(void *context, enum fleetpost_channel channel, void *byte
 
 /** The answer of a server to a request; NULL for one that is not known. */
 static const char *right_answer(const char *request) {
+  if (strncmp(request, "POST /v1/sync ", 14) == 0) return answers[ANSWERS - 3 - (draw(20) == 0 ? 0 : 1 + draw(2))];
   if (strncmp(request, "POST ", 5) == 0) return answers[0];
   if (strncmp(request, "GET /v1/mailbox/", 16) == 0) return answers[draw(2) + 1];
   if (strncmp(request, "HEAD ", 5) == 0) return draw(3) == 0 ? answers[1] : answers[2];
@@ -263,7 +256,7 @@ static void check_device(long rounds) {
                                              world_time, world_random, world_store};
   for (; rounds > 0; rounds--) {
     // Of its exact size on the heap, so that ASan sees a byte beyond any of it.
-    size_t buffer_bytes = FLEETPOST_HEAD_BYTES + 64 + draw(100);
+    size_t buffer_bytes = FLEETPOST_HEAD_BYTES + FLEETPOST_BODY_BYTES_MIN + draw(300);
     struct fleetpost_device *device = malloc(sizeof *device);
     char *buffer = malloc(buffer_bytes);
     struct fleetpost_place *places = malloc(8 * sizeof *places);

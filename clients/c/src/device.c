@@ -5,8 +5,9 @@
 
 #include "queue.h"
 
-#define CLOCK_MS_TOLERATED 30000
 #define STEP_MS_MAX 60000
+/** A server that has no POST /v1/sync is asked for it again after so long: it may be a newer one then. */
+#define SYNC_AGAIN_MS 3600000
 
 static bool are_options_valid(const struct fleetpost_options *options) {
   const struct fleetpost_port *port = options->port;
@@ -17,7 +18,7 @@ static bool are_options_valid(const struct fleetpost_options *options) {
   if (!fleetpost_text_fits(options->fleet, 8, 8, "") || !fleetpost_text_fits(options->id, 10, 10, "")) return false;
   if (options->secret == NULL && !fleetpost_text_fits(options->claim, 1, 64, "_-")) return false;
   if (options->secret != NULL && !fleetpost_text_fits(options->secret, 36, 36, "-")) return false;
-  if (options->buffer == NULL || options->buffer_bytes < FLEETPOST_HEAD_BYTES + 64) return false;
+  if (options->buffer == NULL || options->buffer_bytes < FLEETPOST_HEAD_BYTES + FLEETPOST_BODY_BYTES_MIN) return false;
   return options->places != NULL && options->places_max >= 2 && options->places_max <= FLEETPOST_PLACES_MAX;
 }
 
@@ -130,11 +131,10 @@ bool fleetpost_sleep(struct fleetpost_device *device) {
   return true;
 }
 
-/** The time of the oldest entry is needed, and by a clock that may be wrong. */
+/** The times of what waits go by the server's clock: that is asked for before the oldest entry is sent. */
 static bool needs_clock(struct fleetpost_device *device) {
   if (device->is_clock_heard || fleetpost_queue_read(device, device->place, &device->entry) != FLEETPOST_OK) return false;
-  int64_t age_ms = fleetpost_now_ms(device) - device->entry.at_ms;
-  return fleetpost_now_ms(device) < FLEETPOST_RELEASED_MS || age_ms > 1000 || age_ms < -1000;
+  return fleetpost_needs_clock(device, &device->entry);
 }
 
 static int64_t heartbeat_at_ms(const struct fleetpost_device *device) {
@@ -143,44 +143,47 @@ static int64_t heartbeat_at_ms(const struct fleetpost_device *device) {
   return seconds < 0 ? INT64_MAX : device->last_ms + INT64_C(1000) * seconds;
 }
 
+/** The mailbox is to be looked at without a reason: nothing would tell of mail. */
+static bool is_look_due(const struct fleetpost_device *device, int64_t now_ms) {
+  return device->on_mail != NULL && now_ms >= device->look_at_ms && device->sleep != FLEETPOST_ASLEEP;
+}
+
+static enum fleetpost_job choose_sync(struct fleetpost_device *device, int64_t now_ms) {
+  bool has_entry = device->place != FLEETPOST_NO_PLACE;
+  if (has_entry && needs_clock(device)) return FLEETPOST_JOB_HEARTBEAT;
+  if (device->is_mail_large && !device->has_mail && may_fetch(device, now_ms)) return FLEETPOST_JOB_FETCH;
+  if (has_entry || device->has_mail || may_fetch(device, now_ms) || is_look_due(device, now_ms)) return FLEETPOST_JOB_SYNC;
+  bool is_beat_due = device->sleep != FLEETPOST_ASLEEP && now_ms >= heartbeat_at_ms(device);
+  return is_beat_due ? FLEETPOST_JOB_HEARTBEAT : FLEETPOST_JOB_NONE;
+}
+
 static enum fleetpost_job choose(struct fleetpost_device *device, int64_t now_ms) {
   if (!device->is_claimed) return FLEETPOST_JOB_CLAIM;
-  if (device->has_mail) return FLEETPOST_JOB_SETTLE;
   device->place = fleetpost_queue_head(device);
+  if (now_ms >= device->sync_again_at_ms) return choose_sync(device, now_ms);
+  if (device->has_mail) return FLEETPOST_JOB_SETTLE;
   // In turns, so that neither a full queue nor a full mailbox holds up the other.
   if (may_fetch(device, now_ms) && (device->is_mail_turn || device->place == FLEETPOST_NO_PLACE)) return FLEETPOST_JOB_FETCH;
-  // The key and the time of an entry go by the clock: that of the server is asked for first.
   if (device->place != FLEETPOST_NO_PLACE) return needs_clock(device) ? FLEETPOST_JOB_HEARTBEAT : FLEETPOST_JOB_SEND;
   if (device->sleep == FLEETPOST_ASLEEP) return FLEETPOST_JOB_NONE;
   if (now_ms >= heartbeat_at_ms(device)) return FLEETPOST_JOB_HEARTBEAT;
-  return device->on_mail != NULL && now_ms >= device->look_at_ms ? FLEETPOST_JOB_LOOK : FLEETPOST_JOB_NONE;
+  return is_look_due(device, now_ms) ? FLEETPOST_JOB_LOOK : FLEETPOST_JOB_NONE;
 }
 
 /** Takes from any answer what it says beside its body. */
 static void hear(struct fleetpost_device *device, const struct fleetpost_answer *answer) {
-  const struct fleetpost_port *port = device->options.port;
-  if (answer->date_ms > 0) {
-    int64_t ahead_ms = answer->date_ms - port->time(port->context, FLEETPOST_WALL);
-    bool is_tolerated = ahead_ms < CLOCK_MS_TOLERATED && ahead_ms > -CLOCK_MS_TOLERATED;
-    device->clock_ahead_ms = is_tolerated ? 0 : ahead_ms;
-    if (!device->is_clock_heard) {
-      device->is_clock_heard = true;
-      device->first_ahead_ms = device->clock_ahead_ms;
-      device->queue.heard_number = device->queue.next_number;
-    }
-  }
+  if (answer->date_ms > 0) fleetpost_hear_date(device, answer->date_ms);
   if (answer->mailbox_size >= 0) device->mailbox = answer->mailbox_size;
   if (answer->status < 300 && !device->is_connected) fleetpost_say(device, true, "Connected.", "");
 }
 
 /** An entry leaves the queue; a negative result when the store fails, and it stays. */
 static int leave(struct fleetpost_device *device, int count) {
-  int result = count < 0 ? FLEETPOST_OK : fleetpost_queue_count(device, (enum fleetpost_count)count);
+  int result = count < 0 ? FLEETPOST_OK : fleetpost_queue_count(device, (enum fleetpost_count)count, 1);
   return result < 0 ? result : fleetpost_queue_remove(device, device->place);
 }
 
-/** True if a status of 4xx is the last word on an entry. */
-static bool is_final(int status) {
+bool fleetpost_is_final(int status) {
   return status >= 400 && status < 500 && status != 401 && status != 403 && status != 408 && status != 425 && status != 429;
 }
 
@@ -202,9 +205,9 @@ static int finish_send(struct fleetpost_device *device, int status) {
   } else if (status == 400 && key.at_ms != 0 && fleetpost_answer_has_code(device, "invalid_recorded_at")) {
     key.at_ms = 0;
     (void)fleetpost_queue_save_key(device, &key);
-  } else if (is_final(status)) {
+  } else if (fleetpost_is_final(status)) {
     int result = leave(device, FLEETPOST_REFUSED);
-    fleetpost_say_answer(device, true, device->entry.is_message ? "The server refused msg/" : "The server refused datapoint/", device->entry.name);
+    fleetpost_say_refused(device, NULL);
     return result;
   }
   return 1;
@@ -220,13 +223,38 @@ static int finish_claim(struct fleetpost_device *device, int status) {
   return FLEETPOST_OK;
 }
 
-/** The mailbox was looked at by HEAD: seldom, if it was empty. */
+/** The mailbox was looked at: the next time is later, if it was empty. */
+static void look_later(struct fleetpost_device *device, bool is_empty, int64_t now_ms) {
+  int32_t longer = device->poll_ms / 2 * 3, longest = device->timing.poll_ms_max;
+  if (device->look_at_ms == INT64_MAX) return;
+  device->poll_ms = !is_empty ? device->timing.poll_ms_min : longer < longest ? longer : longest;
+  device->look_at_ms = now_ms + device->poll_ms;
+}
+
 static int finish_look(struct fleetpost_device *device, int status, int64_t now_ms) {
   if (status != 200 && status != 204) return 1;
-  int32_t longer = device->poll_ms / 2 * 3, longest = device->timing.poll_ms_max;
-  device->poll_ms = status == 200 ? device->timing.poll_ms_min : longer < longest ? longer : longest;
-  device->look_at_ms = now_ms + device->poll_ms;
+  look_later(device, status == 204, now_ms);
   if (status == 200) device->is_mail_wanted = true;
+  return FLEETPOST_OK;
+}
+
+static int finish_sync(struct fleetpost_device *device, int status, int64_t now_ms) {
+  const struct fleetpost_sync *sync = &device->sync;
+  bool asked_mail = device->asks_mail;
+  if (status == 404) {
+    device->sync_again_at_ms = now_ms + SYNC_AGAIN_MS;
+    return FLEETPOST_OK;
+  }
+  // Nothing of it was stored. The route of each entry will say which it is.
+  if (fleetpost_is_final(status) && sync->records_count > 0) device->alone_to = sync->first_number + sync->records_count - 1;
+  if (status != 200) return 1;
+  int result = fleetpost_sync_finish(device);
+  if (result < 0) return result;
+  device->is_heartbeat_asked = false;
+  if (asked_mail) {
+    device->is_mail_turn = false;
+    look_later(device, !sync->has_mail, now_ms);
+  }
   return FLEETPOST_OK;
 }
 
@@ -239,12 +267,14 @@ static int finish_heartbeat(struct fleetpost_device *device, const struct fleetp
 
 static int finish_fetch(struct fleetpost_device *device, int status) {
   device->is_mail_turn = false;
-  if (status == 204) {
-    device->is_mail_wanted = false;
-    device->requeues = 0;
+  if (status != 200 && status != 204) return 1;
+  device->asks_mail = false;
+  if (status == 204) device->requeues = 0;
+  else {
+    device->is_mail_wanted = true;
+    fleetpost_mail_fetched(device);
   }
-  if (status == 200) fleetpost_mail_fetched(device);
-  return status == 200 || status == 204 ? FLEETPOST_OK : 1;
+  return FLEETPOST_OK;
 }
 
 /** 404 and 409: the mail is gone, expired or withdrawn, say. */
@@ -261,12 +291,14 @@ static void finish(struct fleetpost_device *device, int64_t now_ms) {
   device->job = FLEETPOST_JOB_NONE;
   device->wait_until_ms = 0;
   hear(device, answer);
-  if (job == FLEETPOST_JOB_SEND) result = finish_send(device, status);
+  if (job == FLEETPOST_JOB_SYNC) result = finish_sync(device, status, now_ms);
+  else if (job == FLEETPOST_JOB_SEND) result = finish_send(device, status);
   else if (job == FLEETPOST_JOB_FETCH) result = finish_fetch(device, status);
   else if (job == FLEETPOST_JOB_SETTLE) result = finish_settle(device, status);
   else if (job == FLEETPOST_JOB_HEARTBEAT) result = finish_heartbeat(device, answer);
   else if (job == FLEETPOST_JOB_LOOK) result = finish_look(device, status, now_ms);
   else result = finish_claim(device, status);
+  fleetpost_mail_not_asked(device);
   if (result > 0) fleetpost_wait_after_answer(device, job == FLEETPOST_JOB_CLAIM && status < 429 ? 5 : 0);
   else if (result < 0) fleetpost_wait_after(device, result);
   else if (now_ms >= device->wait_until_ms) {
@@ -279,8 +311,13 @@ static void begin(struct fleetpost_device *device, enum fleetpost_job job, int64
   int result = FLEETPOST_OK;
   // How a mail ended is in the store before the server is told: a crash from here on handles it no second time.
   // A store that is full must not hold up what would empty it.
-  if (job == FLEETPOST_JOB_SETTLE && !device->is_settled_saved) result = fleetpost_mail_save(device);
+  bool is_settling = job == FLEETPOST_JOB_SETTLE || (job == FLEETPOST_JOB_SYNC && device->has_mail);
+  if (is_settling && !device->is_settled_saved) result = fleetpost_mail_save(device);
   if (result < 0) fleetpost_say(device, device->is_connected, "It could not be noted that a mail was handled: ", fleetpost_describe(result));
+  // A device that polls asks each time: that is one request less. What comes to be known from here on is wanted later.
+  bool may_ask = device->options.is_polling ? now_ms >= device->mail_at_ms : may_fetch(device, now_ms) || is_look_due(device, now_ms);
+  device->asks_mail = job == FLEETPOST_JOB_FETCH || (job == FLEETPOST_JOB_SYNC && device->on_mail != NULL && may_ask);
+  if (device->asks_mail) device->is_mail_wanted = device->is_mail_large = false;
   device->job = job;
   fleetpost_exchange_begin(&device->requests, now_ms);
 }
@@ -288,6 +325,7 @@ static void begin(struct fleetpost_device *device, enum fleetpost_job job, int64
 static void fail(struct fleetpost_device *device, int result) {
   bool is_sent = device->job == FLEETPOST_JOB_SEND;
   device->job = FLEETPOST_JOB_NONE;
+  fleetpost_mail_not_asked(device);
   if (is_sent && result == FLEETPOST_INVALID_PAYLOAD) {  // The store has lost it, or the buffer is smaller than it was.
     result = leave(device, FLEETPOST_DROPPED);
     fleetpost_say(device, device->is_connected, "An entry could not be read from the store, and was dropped.", "");

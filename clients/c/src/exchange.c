@@ -9,6 +9,8 @@
 /** An exchange ends after so long without a byte in either direction; for an event stream that is two keep_alives. */
 #define SILENCE_MS_MAX 30000
 #define STREAM_SILENCE_MS_MAX 60000
+/** The largest is that to a sync, with a mail and an error for each record. */
+#define ANSWER_BYTES_MAX (4 * FLEETPOST_BODY_BYTES_MAX)
 
 void fleetpost_exchange_close(struct fleetpost_device *device, struct fleetpost_exchange *exchange) {
   const struct fleetpost_port *port = device->options.port;
@@ -40,6 +42,17 @@ static void take_body(void *context, const char *bytes, size_t size) {
   device->options.buffer[end] = '\0';
 }
 
+/** Whatever is no sync's 200 is an error, to be shown. */
+static void take_sync(void *context, const char *bytes, size_t size) {
+  struct fleetpost_device *device = context;
+  if (device->requests.answer.status != 200) {
+    take_body(device, bytes, size);
+    return;
+  }
+  device->body_bytes += size;
+  fleetpost_sync_feed(device, bytes, size);
+}
+
 static void begin_answer(struct fleetpost_device *device, struct fleetpost_exchange *exchange) {
   if (exchange->channel == FLEETPOST_EVENTS) {
     fleetpost_answer_begin(&exchange->answer, false, fleetpost_events_feed, &device->events);
@@ -47,7 +60,9 @@ static void begin_answer(struct fleetpost_device *device, struct fleetpost_excha
   }
   device->body_bytes = 0;
   device->options.buffer[0] = '\0';
-  fleetpost_answer_begin(&exchange->answer, device->job == FLEETPOST_JOB_LOOK, take_body, device);
+  bool is_sync = device->job == FLEETPOST_JOB_SYNC;
+  if (is_sync) fleetpost_sync_begin_answer(device);
+  fleetpost_answer_begin(&exchange->answer, device->job == FLEETPOST_JOB_LOOK, is_sync ? take_sync : take_body, device);
 }
 
 /** An idle connection that the server has ended, or speaks on out of turn, is of no use. */
@@ -104,7 +119,7 @@ static int step_read(struct fleetpost_device *device, struct fleetpost_exchange 
   exchange->used_ms = now_ms;
   int result = fleetpost_answer_feed(&exchange->answer, bytes, (size_t)size, &used);
   if (result < 0) return result;
-  if (result == 0) return device->body_bytes <= 2 * FLEETPOST_BODY_BYTES_MAX ? 1 : FLEETPOST_MALFORMED;
+  if (result == 0) return device->body_bytes <= ANSWER_BYTES_MAX ? 1 : FLEETPOST_MALFORMED;
   exchange->phase = FLEETPOST_IDLE;
   if (exchange->answer.will_close || used < (size_t)size) fleetpost_exchange_close(device, exchange);
   return 2;

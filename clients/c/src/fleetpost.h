@@ -12,6 +12,7 @@
 
 #include "answer.h"
 #include "events.h"
+#include "json.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +20,8 @@ extern "C" {
 
 /** Bytes of `buffer` for the line and the headers of a request; the rest of it bounds payloads. */
 #define FLEETPOST_HEAD_BYTES 1024
+/** At least so many behind them, for what a sync says of mail. */
+#define FLEETPOST_BODY_BYTES_MIN 128
 /** Largest payload that the server takes (D9). */
 #define FLEETPOST_BODY_BYTES_MAX 65536
 /** Mails that were settled last, so that a crash has none of them handled twice. */
@@ -107,6 +110,8 @@ struct fleetpost_place {
   uint32_t number;
   uint32_t body_bytes;
   bool is_message;
+  /** A `fleetpost_verdict` of the sync under way. */
+  uint8_t verdict;
 };
 
 /** How long things take. `fleetpost_start` fills it in; tests change it. */
@@ -136,17 +141,24 @@ struct fleetpost_options {
   void *status_context;
 };
 
+/** A name for the entries of one start, and the number of the first of them: by these the server knows each (D30). */
+struct fleetpost_order {
+  uint8_t name[8];
+  uint32_t first_number;
+};
+
 /** An entry of the queue, as `store` has it beside the payload. */
 struct fleetpost_entry {
   uint32_t number, body_bytes;
+  struct fleetpost_order order;
   bool is_message;
   int64_t at_ms;
   char name[256];
 };
 
 /**
- * Idempotency key and time, chosen at the first attempt to send the entry `number`: the time is part of what the key
- * stands for.
+ * Idempotency key and time, chosen at the first attempt to send the entry `number` by its own route: the time is part of
+ * what the key stands for.
  */
 struct fleetpost_key {
   uint32_t number;
@@ -160,6 +172,9 @@ struct fleetpost_queue {
   uint32_t next_number, first_number, heard_number;
   uint32_t counts[3];
   struct fleetpost_key key;
+  /** That of this start, once it has an entry. */
+  struct fleetpost_order order;
+  bool has_order;
 };
 
 struct fleetpost_settled {
@@ -177,9 +192,30 @@ struct fleetpost_exchange {
   struct fleetpost_answer answer;
 };
 
+/** What a sync says of a record: it is stored; refused for good; or its time is out of the server's range. */
+enum fleetpost_verdict { FLEETPOST_STORED, FLEETPOST_IS_REFUSED, FLEETPOST_UNTIMED };
+
+/** A sync: the records in its request, and its answer while it arrives. */
+struct fleetpost_sync {
+  struct fleetpost_json json;
+  uint32_t first_number, first_seq, records_count;
+  /** What the member means that is being read, at the first level and in an item. */
+  uint8_t list, member;
+  bool is_malformed, is_untimed, has_mail, has_payload;
+  uint32_t records;
+  int32_t stored_to, item_status, settled_status;
+  /** The first status that says to come again; 0: none. */
+  int32_t later_status;
+  size_t payload_bytes;
+  /** The first record that was refused, and why. */
+  uint32_t refused_number;
+  char msg[128];
+};
+
 enum fleetpost_job {
   FLEETPOST_JOB_NONE,
   FLEETPOST_JOB_CLAIM,
+  FLEETPOST_JOB_SYNC,
   FLEETPOST_JOB_SETTLE,
   FLEETPOST_JOB_FETCH,
   FLEETPOST_JOB_SEND,
@@ -193,6 +229,7 @@ struct fleetpost_device {
   struct fleetpost_timing timing;
   struct fleetpost_queue queue;
   struct fleetpost_exchange requests, stream;
+  struct fleetpost_sync sync;
   struct fleetpost_events events;
   struct fleetpost_settled settled[FLEETPOST_SETTLED_MAX];
   fleetpost_mail_handler *on_mail;
@@ -203,6 +240,11 @@ struct fleetpost_device {
   struct fleetpost_entry entry;
   char secret[37], reason[192];
   bool is_claimed, is_connected, is_clock_heard, is_heartbeat_asked, is_mail_turn, is_mail_wanted, has_mail, is_settled_saved;
+  /** The request under way asks for mail; the next mail is too large for a sync. */
+  bool asks_mail, is_mail_large;
+  /** Up to there entries go by their own route: a sync that has one of them was refused as a whole, or has no room. 0: none. */
+  uint32_t alone_to;
+  int64_t sync_again_at_ms;
   int64_t clock_ahead_ms, first_ahead_ms, wait_until_ms, mail_at_ms, last_ms, look_at_ms, stream_at_ms, stream_again_at_ms;
   int32_t attempt, stream_failures, requeues, poll_ms, mailbox;
   size_t body_bytes;

@@ -29,6 +29,11 @@ int fleetpost_mail_save(struct fleetpost_device *device) {
   return saved < 0 ? FLEETPOST_STORE_FAILED : FLEETPOST_OK;
 }
 
+void fleetpost_mail_not_asked(struct fleetpost_device *device) {
+  if (device->asks_mail) device->is_mail_wanted = true;
+  device->asks_mail = false;
+}
+
 static enum fleetpost_verb handle(struct fleetpost_device *device) {
   const struct fleetpost_answer *answer = &device->requests.answer;
   const struct fleetpost_mail mail = {answer->mail_id, answer->mail_name, device->options.buffer, device->body_bytes};
@@ -38,6 +43,14 @@ static enum fleetpost_verb handle(struct fleetpost_device *device) {
   }
   enum fleetpost_verb verb = device->on_mail(device->mail_context, &mail);
   return verb == FLEETPOST_ACK || verb == FLEETPOST_REQUEUE ? verb : FLEETPOST_REJECT;
+}
+
+/** What is put off comes again. Once the whole mailbox has come round, it rests for a while. */
+static void note_round(struct fleetpost_device *device, uint8_t verb) {
+  device->requeues = verb == FLEETPOST_REQUEUE ? device->requeues + 1 : 0;
+  if (device->requeues == 0 || device->requeues < device->mailbox) return;
+  int32_t attempt = device->mailbox > 0 ? device->requeues - device->mailbox : 0;
+  device->mail_at_ms = fleetpost_steady_ms(device) + fleetpost_backoff_ms(device, attempt, device->timing.retry_ms_max);
 }
 
 void fleetpost_mail_fetched(struct fleetpost_device *device) {
@@ -59,22 +72,15 @@ void fleetpost_mail_fetched(struct fleetpost_device *device) {
   memmove(device->settled + 1, device->settled, found * sizeof *device->settled);
   device->settled[0] = in_hand;
   device->has_mail = true;
+  note_round(device, in_hand.verb);
 }
 
 void fleetpost_mail_settled(struct fleetpost_device *device) {
   device->has_mail = false;
-  if (device->settled[0].verb != FLEETPOST_REQUEUE) {
-    device->requeues = 0;
-    return;
-  }
+  if (device->settled[0].verb != FLEETPOST_REQUEUE) return;
   memset(device->settled, 0, sizeof *device->settled);  // It comes again, and is to be handled then.
   device->is_settled_saved = false;
   (void)fleetpost_mail_save(device);
-  device->requeues++;
-  if (device->requeues < device->mailbox) return;
-  // The whole mailbox has come round.
-  int32_t attempt = device->mailbox > 0 ? device->requeues - device->mailbox : 0;
-  device->mail_at_ms = fleetpost_steady_ms(device) + fleetpost_backoff_ms(device, attempt, device->timing.retry_ms_max);
 }
 
 /** Decides when, and whether, the next stream is tried after one has ended. */

@@ -9,7 +9,7 @@
 #include "text.h"
 
 #define FORMAT 1
-#define RECORD_BYTES 19
+#define RECORD_BYTES 31
 #define KEY_BYTES 37
 #define COUNTS_BYTES 17
 
@@ -55,8 +55,8 @@ static int save_counts(struct fleetpost_device *device) {
   return fleetpost_store(device, FLEETPOST_SAVE, FLEETPOST_SLOT_COUNTS, bytes, sizeof bytes) < 0 ? FLEETPOST_STORE_FAILED : FLEETPOST_OK;
 }
 
-int fleetpost_queue_count(struct fleetpost_device *device, enum fleetpost_count count) {
-  device->queue.counts[count]++;
+int fleetpost_queue_count(struct fleetpost_device *device, enum fleetpost_count count, uint32_t by) {
+  device->queue.counts[count] += by;
   return save_counts(device);
 }
 
@@ -109,6 +109,9 @@ int fleetpost_queue_read(struct fleetpost_device *device, uint32_t place, struct
   entry->body_bytes = (uint32_t)unpack(&at, 4);
   entry->is_message = unpack(&at, 1) != 0;
   entry->at_ms = (int64_t)unpack(&at, 8);
+  memcpy(entry->order.name, at, sizeof entry->order.name);
+  at += sizeof entry->order.name;
+  entry->order.first_number = (uint32_t)unpack(&at, 4);
   size_t length = (size_t)unpack(&at, 1);
   if (length != (size_t)size - RECORD_BYTES) return 1;
   memcpy(entry->name, at, length);
@@ -126,6 +129,9 @@ static int save_entry(struct fleetpost_device *device, uint32_t place, const str
   pack(&at, entry->body_bytes, 4);
   pack(&at, entry->is_message, 1);
   pack(&at, (uint64_t)entry->at_ms, 8);
+  memcpy(at, entry->order.name, sizeof entry->order.name);
+  at += sizeof entry->order.name;
+  pack(&at, entry->order.first_number, 4);
   pack(&at, length, 1);
   memcpy(at, entry->name, length);
   return fleetpost_store(device, FLEETPOST_SAVE, record_slot(place), bytes, RECORD_BYTES + length) < 0 ? FLEETPOST_STORE_FAILED : FLEETPOST_OK;
@@ -139,7 +145,7 @@ int fleetpost_queue_load(struct fleetpost_device *device) {
   for (uint32_t place = 0; place < device->options.places_max || place < places_before; place++) {
     int result = fleetpost_queue_read(device, place, &entry);
     if (result == 1 && fleetpost_store(device, FLEETPOST_ERASE, record_slot(place), NULL, 0) >= 0) {
-      result = fleetpost_queue_count(device, FLEETPOST_DROPPED);
+      result = fleetpost_queue_count(device, FLEETPOST_DROPPED, 1);
     }
     if (result != FLEETPOST_OK) return FLEETPOST_STORE_FAILED;
     if (place >= device->options.places_max) {  // Fewer places than before: an entry there would be lost in silence.
@@ -163,7 +169,7 @@ int fleetpost_queue_load(struct fleetpost_device *device) {
 
 /** True if an entry is being sent, or was: it may be stored already, so it must not be replaced by another. */
 static bool is_tried(const struct fleetpost_device *device, uint32_t place) {
-  bool is_sending = device->job == FLEETPOST_JOB_SEND && device->place == place;
+  bool is_sending = (device->job == FLEETPOST_JOB_SEND || device->job == FLEETPOST_JOB_SYNC) && device->place == place;
   return is_sending || device->options.places[place].number == device->queue.key.number;
 }
 
@@ -184,6 +190,15 @@ uint32_t fleetpost_queue_head(const struct fleetpost_device *device) {
   return device->queue.entries == 0 ? FLEETPOST_NO_PLACE : oldest(device, false);
 }
 
+uint32_t fleetpost_queue_find(const struct fleetpost_device *device, uint32_t number, uint32_t from) {
+  uint32_t places = device->options.places_max;
+  for (uint32_t count = 0; count < places; count++, from++) {
+    if (from >= places) from = 0;
+    if (device->options.places[from].number == number) return from;
+  }
+  return FLEETPOST_NO_PLACE;
+}
+
 int fleetpost_queue_remove(struct fleetpost_device *device, uint32_t place) {
   struct fleetpost_place *at = &device->options.places[place];
   if (fleetpost_store(device, FLEETPOST_ERASE, record_slot(place), NULL, 0) < 0) return FLEETPOST_STORE_FAILED;
@@ -202,11 +217,40 @@ static int make_room(struct fleetpost_device *device, uint32_t body_bytes) {
          (options->queue_bytes_max > 0 && device->queue.bytes + body_bytes > options->queue_bytes_max)) {
     uint32_t place = oldest(device, true);
     if (place == FLEETPOST_NO_PLACE) return FLEETPOST_QUEUE_FULL;
-    int result = fleetpost_queue_count(device, FLEETPOST_DROPPED);
+    int result = fleetpost_queue_count(device, FLEETPOST_DROPPED, 1);
     if (result == FLEETPOST_OK) result = fleetpost_queue_remove(device, place);
     if (result < 0) return result;
   }
   return FLEETPOST_OK;
+}
+
+/**
+ * Gives an entry the next number of this start, of an order of its own: numbers begin again after a start that finds
+ * nothing. A number is given once, whatever becomes of its entry: two that had it would be one to the server.
+ */
+static int take_number(struct fleetpost_device *device, struct fleetpost_entry *entry) {
+  struct fleetpost_queue *queue = &device->queue;
+  const struct fleetpost_port *port = device->options.port;
+  if (!queue->has_order) {
+    if (port->random(port->context, queue->order.name, sizeof queue->order.name) < 0) return FLEETPOST_RANDOM_FAILED;
+    queue->order.first_number = queue->next_number;
+    queue->has_order = true;
+  }
+  entry->order = queue->order;
+  entry->number = queue->next_number;
+  queue->next_number = next_of(queue->next_number);
+  return FLEETPOST_OK;
+}
+
+int fleetpost_queue_renumber(struct fleetpost_device *device, uint32_t place) {
+  struct fleetpost_entry *entry = &device->entry;
+  int result = fleetpost_queue_read(device, place, entry);
+  if (result != FLEETPOST_OK || entry->number == 0) return FLEETPOST_STORE_FAILED;
+  entry->at_ms = 0;
+  result = take_number(device, entry);
+  if (result == FLEETPOST_OK) result = save_entry(device, place, entry);
+  if (result == FLEETPOST_OK) device->options.places[place].number = entry->number;
+  return result;
 }
 
 int fleetpost_queue_add(struct fleetpost_device *device, struct fleetpost_entry *entry, const char *body) {
@@ -215,7 +259,8 @@ int fleetpost_queue_add(struct fleetpost_device *device, struct fleetpost_entry 
   int result = make_room(device, entry->body_bytes);
   if (result < 0) return result;
   while (device->options.places[place].number != 0) place++;
-  entry->number = queue->next_number;
+  result = take_number(device, entry);
+  if (result < 0) return result;
   if (entry->body_bytes > 0) {
     // SAVE does not change what it is given; only one function serves both directions.
     long saved = fleetpost_store(device, FLEETPOST_SAVE, record_slot(place) + 1, (void *)(uintptr_t)body, entry->body_bytes);
@@ -224,8 +269,7 @@ int fleetpost_queue_add(struct fleetpost_device *device, struct fleetpost_entry 
   result = save_entry(device, place, entry);
   if (result < 0) return result;
   struct fleetpost_place *at = &device->options.places[place];
-  at->number = queue->next_number;
-  queue->next_number = next_of(queue->next_number);
+  at->number = entry->number;
   at->body_bytes = entry->body_bytes;
   at->is_message = entry->is_message;
   queue->entries++;

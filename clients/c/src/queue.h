@@ -26,8 +26,12 @@ uint32_t fleetpost_queue_head(const struct fleetpost_device *device);
 /** Number 0: there is none. Returns 1 for one that cannot be read. */
 int fleetpost_queue_read(struct fleetpost_device *device, uint32_t place, struct fleetpost_entry *entry);
 int fleetpost_queue_remove(struct fleetpost_device *device, uint32_t place);
-/** Adds one to a count, in the store first. */
-int fleetpost_queue_count(struct fleetpost_device *device, enum fleetpost_count count);
+/** The place of the entry with this number, looked for from a place on; FLEETPOST_NO_PLACE. */
+uint32_t fleetpost_queue_find(const struct fleetpost_device *device, uint32_t number, uint32_t from);
+/** Puts an entry behind all others, and without its time. */
+int fleetpost_queue_renumber(struct fleetpost_device *device, uint32_t place);
+/** Adds to a count, in the store first. */
+int fleetpost_queue_count(struct fleetpost_device *device, enum fleetpost_count count, uint32_t by);
 /** Takes the key of the entry that is sent next, and stores it; a negative result when it is in memory alone. */
 int fleetpost_queue_save_key(struct fleetpost_device *device, const struct fleetpost_key *key);
 

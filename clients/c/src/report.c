@@ -23,16 +23,6 @@ const char *fleetpost_describe(int result) {
   }
 }
 
-int64_t fleetpost_steady_ms(const struct fleetpost_device *device) {
-  const struct fleetpost_port *port = device->options.port;
-  return port->time(port->context, FLEETPOST_STEADY);
-}
-
-int64_t fleetpost_now_ms(const struct fleetpost_device *device) {
-  const struct fleetpost_port *port = device->options.port;
-  return port->time(port->context, FLEETPOST_WALL) + device->clock_ahead_ms;
-}
-
 int32_t fleetpost_backoff_ms(const struct fleetpost_device *device, int32_t attempt, int32_t ms_max) {
   const struct fleetpost_port *port = device->options.port;
   int32_t bound = 1000 * (INT32_C(1) << (attempt < 16 ? attempt : 16));
@@ -78,15 +68,26 @@ bool fleetpost_answer_has_code(const struct fleetpost_device *device, const char
   return found != NULL && (size_t)(end - found) == strlen(code) && memcmp(found, code, strlen(code)) == 0;
 }
 
-void fleetpost_say_answer(struct fleetpost_device *device, bool is_connected, const char *reason, const char *more) {
+/** Says something with a message of the server behind it, or the status where there is none. */
+static void say_with(struct fleetpost_device *device, bool is_connected, const char *const reason[2], const char *msg, const char *end) {
   struct fleetpost_text text = {device->reason, sizeof device->reason, 0, false};
-  const char *end, *found = find_member(device->options.buffer, "\"msg\":\"", &end);
-  fleetpost_text_add(&text, reason);
-  fleetpost_text_add(&text, more);
+  fleetpost_text_add(&text, reason[0]);
+  fleetpost_text_add(&text, reason[1]);
   fleetpost_text_add(&text, ": ");
-  if (found != NULL) fleetpost_text_add_foreign(&text, found, end);
+  if (msg != NULL) fleetpost_text_add_foreign(&text, msg, end);
   else fleetpost_text_add_number(&text, (uint64_t)device->requests.answer.status, 3);
   tell(device, is_connected);
+}
+
+static void say_answer(struct fleetpost_device *device, bool is_connected, const char *reason, const char *more) {
+  const char *end = NULL, *found = find_member(device->options.buffer, "\"msg\":\"", &end);
+  say_with(device, is_connected, (const char *const[]){reason, more}, found, end);
+}
+
+void fleetpost_say_refused(struct fleetpost_device *device, const char *msg) {
+  const char *reason = device->entry.is_message ? "The server refused msg/" : "The server refused datapoint/";
+  if (msg == NULL) say_answer(device, true, reason, device->entry.name);
+  else say_with(device, true, (const char *const[]){reason, device->entry.name}, msg, msg + strlen(msg));
 }
 
 static void wait(struct fleetpost_device *device, int64_t wait_ms) {
@@ -100,15 +101,23 @@ void fleetpost_wait_after(struct fleetpost_device *device, int result) {
   wait(device, fleetpost_backoff_ms(device, device->attempt, device->timing.retry_ms_max));
 }
 
+void fleetpost_wait_after_item(struct fleetpost_device *device, int status) {
+  char digits[4];
+  struct fleetpost_text text = {digits, sizeof digits, 0, false};
+  fleetpost_text_add_number(&text, (uint64_t)status, 3);
+  fleetpost_say(device, device->is_connected, "The server did not take all of it: ", digits);
+  wait(device, fleetpost_backoff_ms(device, device->attempt, device->timing.retry_ms_max));
+}
+
 void fleetpost_wait_after_answer(struct fleetpost_device *device, int32_t attempt_more) {
   const struct fleetpost_answer *answer = &device->requests.answer;
   int64_t asked_ms = INT64_C(1000) * fleetpost_retry_after_seconds(answer);
   if (answer->status == 401 || answer->status == 403) {
     // An operator may enable the device or restore its secret, so nothing is thrown away; but locked-out devices wait.
-    fleetpost_say_answer(device, false, "The server refused this device", "");
+    say_answer(device, false, "The server refused this device", "");
     wait(device, asked_ms > 0 ? asked_ms : fleetpost_backoff_ms(device, device->attempt + 5, device->timing.unauthorized_ms_max));
     return;
   }
-  fleetpost_say_answer(device, device->is_connected, "The server did not take it", "");
+  say_answer(device, device->is_connected, "The server did not take it", "");
   wait(device, asked_ms + fleetpost_backoff_ms(device, device->attempt + attempt_more, device->timing.retry_ms_max));
 }

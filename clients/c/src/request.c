@@ -6,9 +6,6 @@
 
 /** The server remembers a key for 24 h (D18); an older one could be stored twice, so it is renewed before and counted. */
 #define KEY_MS_MAX INT64_C(82800000)
-/** What the server takes (D25): others it would refuse. */
-#define AGO_MS_MAX INT64_C(2592000000)
-#define AHEAD_MS_MAX 300000
 
 static struct fleetpost_text begin(struct fleetpost_device *device, const char *method, const char *path, const char *more) {
   struct fleetpost_text text = {device->options.buffer, FLEETPOST_HEAD_BYTES, 0, false};
@@ -78,16 +75,13 @@ static int make_key(struct fleetpost_device *device, int64_t now_ms) {
   const struct fleetpost_port *port = device->options.port;
   const struct fleetpost_entry *entry = &device->entry;
   struct fleetpost_queue *queue = &device->queue;
-  struct fleetpost_key key = {entry->number, {0}, now_ms, entry->at_ms};
+  struct fleetpost_key key = {entry->number, {0}, now_ms, 0};
   bool is_doubtful = queue->key.number == entry->number;
   if (is_doubtful) {
-    if (fleetpost_queue_count(device, FLEETPOST_DOUBTFUL) < 0) return FLEETPOST_STORE_FAILED;
+    if (fleetpost_queue_count(device, FLEETPOST_DOUBTFUL, 1) < 0) return FLEETPOST_STORE_FAILED;
     fleetpost_say(device, device->is_connected, "An answer was missing for a day: an entry is sent again, and may be stored twice.", "");
   }
-  // What was queued before the server's clock was heard has the time of a clock that may have been wrong.
-  if (entry->number - queue->first_number < queue->heard_number - queue->first_number) key.at_ms += device->first_ahead_ms;
-  if (key.at_ms < FLEETPOST_RELEASED_MS || key.at_ms < now_ms - AGO_MS_MAX || key.at_ms > now_ms + AHEAD_MS_MAX) key.at_ms = 0;
-  if (!is_doubtful && key.at_ms > now_ms - 1000 && key.at_ms < now_ms + 1000) key.at_ms = 0;
+  key.at_ms = fleetpost_recorded_ms(device, entry, is_doubtful);
   if (port->random(port->context, key.uuid + 6, 10) < 0) return FLEETPOST_RANDOM_FAILED;
   for (int byte = 0; byte < 6; byte++) key.uuid[byte] = (uint8_t)((uint64_t)now_ms >> (40 - 8 * byte));
   key.uuid[6] = (uint8_t)((key.uuid[6] & 0x0F) | 0x70);
@@ -129,6 +123,25 @@ static int compose_send(struct fleetpost_device *device, struct fleetpost_text *
   return FLEETPOST_OK;
 }
 
+/** Writes the body behind the room for the head, which says how long it is. False: the oldest entry has to go alone. */
+static bool compose_sync(struct fleetpost_device *device, struct fleetpost_text *text) {
+  size_t rest = device->options.buffer_bytes - FLEETPOST_HEAD_BYTES;
+  size_t size = rest < FLEETPOST_BODY_BYTES_MAX + 1 ? rest : FLEETPOST_BODY_BYTES_MAX + 1;
+  struct fleetpost_text body = {device->options.buffer + FLEETPOST_HEAD_BYTES, size, 0, false};
+  fleetpost_sync_write(device, &body);
+  // In turns, so that neither what has to go alone nor a full mailbox holds up the other.
+  bool is_for_mail = device->has_mail || (device->asks_mail && device->is_mail_turn);
+  if (device->sync.records_count == 0 && device->place != FLEETPOST_NO_PLACE && !is_for_mail) return false;
+  *text = begin(device, "POST ", "/v1/sync", "");
+  add_credentials(device, text);
+  add_header(text, "Content-Type", "application/json");
+  add_length(text, body.length);
+  text->is_cut = text->is_cut || body.is_cut;
+  memmove(text->bytes + text->length, body.bytes, body.length);
+  text->length += body.length;
+  return true;
+}
+
 static void compose_settle(struct fleetpost_device *device, struct fleetpost_text *text) {
   static const char *const verbs[] = {"/v1/mailbox/ack/", "/v1/mailbox/reject/", "/v1/mailbox/requeue/"};
   char bytes[37];
@@ -140,9 +153,13 @@ static void compose_settle(struct fleetpost_device *device, struct fleetpost_tex
 int fleetpost_compose(struct fleetpost_device *device) {
   struct fleetpost_text text = {NULL, 0, 0, false};
   int result = FLEETPOST_OK;
+  if (device->job == FLEETPOST_JOB_SYNC && !compose_sync(device, &text)) {
+    device->job = FLEETPOST_JOB_SEND;
+    fleetpost_mail_not_asked(device);
+  }
   if (device->job == FLEETPOST_JOB_CLAIM) result = compose_claim(device, &text);
   else if (device->job == FLEETPOST_JOB_SEND) result = compose_send(device, &text);
-  else {
+  else if (device->job != FLEETPOST_JOB_SYNC) {
     if (device->job == FLEETPOST_JOB_SETTLE) compose_settle(device, &text);
     else if (device->job == FLEETPOST_JOB_HEARTBEAT) text = begin(device, "POST ", "/v1/heartbeat", "");
     else text = begin(device, device->job == FLEETPOST_JOB_LOOK ? "HEAD " : "GET ", "/v1/mailbox/next", "");
