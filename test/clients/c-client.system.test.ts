@@ -49,7 +49,7 @@ it('a C client that polls takes its mail without an event stream, one connection
   const metrics = await (await fetch(`${server.report.admin_url}/metrics`)).text();
   expect(metrics).toMatch(/^fleetpost_streams_open\S* 0$/m);
   expect(metrics).not.toMatch(/^fleetpost_streams_open\S* [1-9]/m);
-  const requests = metrics.match(/^fleetpost_requests_total\S*/gm);
+  const requests = metrics.match(/^fleetpost_requests_total\{.*\}/gm);
   expect(requests).toEqual(['fleetpost_requests_total{route="POST /v1/sync",status="200"}']);
 });
 

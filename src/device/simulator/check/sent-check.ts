@@ -2,9 +2,9 @@ import type { CheckFindings } from './findings.ts';
 import { sentStamp } from './ledger-entries.ts';
 
 /**
- * Holds what one device was answered against its records in the log, by their stamps. A device sends one thing at a time
- * and its clock never stands still, so the log must have the same stamps, in growing order, each once; of those in
- * doubt, any. `late`: stamps whose order is not known.
+ * Holds what one device was answered against its records in the log, by their stamps. A device sends in its order, one
+ * request at a time, and its clock never stands still: so the log must have the same stamps, in growing order, each once;
+ * of those in doubt, any. `late`: stamps whose order is not known.
  */
 export function checkSends(
   id: string,

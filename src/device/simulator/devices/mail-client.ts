@@ -10,6 +10,12 @@ interface MailInHand {
   isTried: boolean;
 }
 
+/** What is said of a mail. */
+export interface SentSettlement {
+  id: string;
+  verb: SettlementVerb;
+}
+
 /** Streams are opened again after 2.5 to 7.5 s, as the server asks for (D20). */
 const reopenMsMin = 2_500;
 const reopenMsSpread = 5_000;
@@ -68,35 +74,66 @@ export class MailClient {
     states.want(device, wantsNext, true);
   }
 
+  /** A request has told that there is mail: whoever has a stream knows that already. */
+  onHint(device: number): void {
+    const by = this.#world.planOf(device).mail?.by;
+    if (by !== undefined && by !== 'stream' && !this.#inHand.has(device)) this.onAvailable(device);
+  }
+
+  /** What it has decided, which is to be sent now. */
+  decided(device: number): SentSettlement | undefined {
+    const inHand = this.#inHand.get(device);
+    if (inHand?.verb === undefined) return undefined;
+    const { verb, id } = inHand;
+    if (inHand.isTried) this.#world.counts.retries += 1;
+    inHand.isTried = true;
+    return { id, verb };
+  }
+
   /** Sends what it has decided; false if it has not. */
   settle(device: number): boolean {
-    const inHand = this.#inHand.get(device);
-    if (inHand?.verb === undefined) return false;
-    const { verb, id } = inHand;
-    const world = this.#world;
-    if (inHand.isTried) world.counts.retries += 1;
-    inHand.isTried = true;
-    world.request(device, {
+    const settlement = this.decided(device);
+    if (settlement === undefined) return false;
+    this.#world.request(device, {
       route: 'settle',
       method: 'PUT',
-      path: `/v1/mailbox/${verb}/${id}`,
+      path: `/v1/mailbox/${settlement.verb}/${settlement.id}`,
       dueMs: this.#dueMs(device),
-      onAnswer: (status, text) => {
-        this.#inHand.delete(device);
-        if (status === 200) {
-          world.ledger.settlement(world.numberOf(device), id, verb, 'answered');
-          world.counts.mails += 1;
-        } else world.complain(`${verb} of a mail was answered ${status}: ${shownBody(text)}`);
-        this.#after(device, text);
-      },
-      onLater: (isDoubtful) => {
-        // A repeated requeue is done again (D14): it looks what is next instead.
-        if (verb !== 'requeue' || !isDoubtful) return;
-        this.#inHand.delete(device);
-        world.ledger.settlement(world.numberOf(device), id, verb, 'doubted');
-        this.onAvailable(device);
-      },
+      onAnswer: (status, text) => this.settled(device, settlement, status, text),
+      onLater: (isDoubtful) => this.unsettled(device, settlement, isDoubtful),
     });
+    return true;
+  }
+
+  /** The server has answered what it has decided. */
+  settled(device: number, { id, verb }: SentSettlement, status: number, text: string): void {
+    const world = this.#world;
+    this.#inHand.delete(device);
+    if (status === 200) {
+      world.ledger.settlement(world.numberOf(device), id, verb, 'answered');
+      world.counts.mails += 1;
+    } else world.complain(`${verb} of a mail was answered ${status}: ${shownBody(text)}`);
+    this.#after(device, text);
+  }
+
+  /** What it has decided is to be sent again; `isDoubtful` if nobody knows whether it was done. */
+  unsettled(device: number, { id, verb }: SentSettlement, isDoubtful: boolean): void {
+    // A repeated requeue is done again (D14): it looks what is next instead.
+    if (verb !== 'requeue' || !isDoubtful) return;
+    const world = this.#world;
+    this.#inHand.delete(device);
+    world.ledger.settlement(world.numberOf(device), id, verb, 'doubted');
+    this.onAvailable(device);
+  }
+
+  /** True if a request that says what it has decided, or nothing of a mail, is to ask for the next one. */
+  asks(device: number, isSettling: boolean): boolean {
+    const { states } = this.#world;
+    if (this.#isFinishing || this.#world.planOf(device).mail === undefined) return false;
+    if (!isSettling && (this.#inHand.has(device) || !states.wantsAny(device, wantsNext | wantsHead)))
+      return false;
+    // What it is told while the request is under way counts for the next one.
+    states.want(device, wantsNext | wantsHead, false);
     return true;
   }
 
@@ -116,7 +153,7 @@ export class MailClient {
       onAnswer: (status, text) => {
         if (status === 204) states.want(device, wantsNext, false);
         else if (status !== 200) world.complain(`next was answered ${status}: ${shownBody(text)}`);
-        else if (isNext) this.#take(device, headerOf(text, 'x-mail-id'));
+        else if (isNext) this.take(device, headerOf(text, 'x-mail-id'));
         else this.onAvailable(device);
       },
       onLater: () => {
@@ -168,7 +205,8 @@ export class MailClient {
     });
   }
 
-  #take(device: number, id: string): void {
+  /** A mail is there: it thinks about it for a while. */
+  take(device: number, id: string): void {
     const world = this.#world;
     const { mail } = world.planOf(device);
     if (mail === undefined || this.#isFinishing) return;

@@ -36,6 +36,7 @@ export const routes = [
   'message',
   'next',
   'settle',
+  'sync',
   'stream',
   'flood',
   'lag',

@@ -13,6 +13,7 @@ export interface Tempo {
 /** Sends of one kind, with what makes their bodies. */
 export interface SendBeat extends Tempo {
   route: 'datapoint' | 'message';
+  schema: string;
   path: string;
   maker: PayloadMaker;
 }
@@ -32,6 +33,8 @@ export interface Plan {
     | { by: MailPlan['by']; pollMs: number; thinkMs: number; restartMs: number; ends: MailEnds }
     | undefined;
   use: ConnectionUse;
+  /** All of a wake is one request, instead of one route after the other. */
+  isSync: boolean;
   /** Mean lengths; without `downMs` it is always up. */
   upMs: number;
   downMs: number;
@@ -56,7 +59,7 @@ export function plansOf({ profiles, schemas, speed }: Scenario): Plan[] {
     const path = `/v1/${route === 'message' ? 'msg' : route}/${schema}`;
     const maker = makers.get(path) ?? new PayloadMaker(schema, schemas[route][schema] ?? {});
     makers.set(path, maker);
-    return { ...beatOf(rhythm, speed), route, path, maker };
+    return { ...beatOf(rhythm, speed), route, schema, path, maker };
   };
   return profiles.map((profile) => ({
     ...partsOf(profile, speed),
@@ -72,13 +75,14 @@ function beatOf({ every, spread = 'poisson' }: Rhythm, speed: number): Tempo {
 }
 
 function partsOf(
-  { heartbeat, mail, connection, network, faults }: Profile,
+  { heartbeat, mail, connection, sync, network, faults }: Profile,
   speed: number,
 ): Omit<Plan, 'sends'> {
   return {
     heartbeat: heartbeat && beatOf(heartbeat, speed),
     mail: mail && mailOf(mail, speed),
     use: connection ?? 'shared',
+    isSync: sync ?? false,
     upMs: parseDuration(network?.up ?? '1h'),
     downMs: parseDuration(network?.down ?? '0s'),
     latencyMs: parseDuration(network?.latency ?? '0s'),

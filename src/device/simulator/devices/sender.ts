@@ -4,8 +4,12 @@ import { shownBody, type World } from './world.ts';
 
 type Fault = 'invalid' | 'secret' | 'cut' | 'unkeyed';
 
+/** Bounds of a sync (D29), less what is around its records. */
+const syncRecordsMax = 500;
+const syncBytesMax = 65_000;
+
 /** A reading until it is answered. */
-interface Reading {
+export interface Reading {
   beat: SendBeat;
   /** Number of the reading among the device's own. */
   number: number;
@@ -75,10 +79,37 @@ export class ReadingSender {
       isCut,
       isSpoilt: fault === 'secret' || fault === 'invalid',
       ...(fault === 'secret' && { secret: `FOS-${'A'.repeat(32)}` }),
-      onAnswer: (status, text) => this.#onAnswer(device, reading, status, text),
+      onAnswer: (status, text) => this.answered(device, reading, status, text),
       onLater: (isDoubtful) => this.#onLater(device, reading, isDoubtful),
     });
     return true;
+  }
+
+  /** Begins to send the oldest readings whose numbers follow each other, as a sync has room, and answers them as its records. */
+  run(device: number): { readings: Reading[]; records: string[] } {
+    const run: { readings: Reading[]; records: string[] } = { readings: [], records: [] };
+    let bytes = 0;
+    for (const reading of this.#queues.get(device) ?? []) {
+      const last = run.readings.at(-1);
+      const isNext = last === undefined || reading.number === last.number + 1;
+      if (!isNext || run.readings.length === syncRecordsMax) break;
+      const record = this.#recordOf(device, reading);
+      bytes += Buffer.byteLength(record) + 1;
+      if (bytes > syncBytesMax && last !== undefined) break;
+      run.readings.push(reading);
+      run.records.push(record);
+    }
+    if (run.readings.some(({ keyMs }) => keyMs !== 0)) this.#world.counts.retries += 1;
+    for (const reading of run.readings) {
+      reading.keyMs ||= Date.now();
+      reading.isInFlight = true;
+    }
+    return run;
+  }
+
+  /** Those of a sync that were not answered wait for the next. */
+  later(readings: readonly Reading[]): void {
+    for (const reading of readings) reading.isInFlight = false;
   }
 
   /** At the end: what was tried and never answered may be in the log. Answers how many were left. */
@@ -93,7 +124,8 @@ export class ReadingSender {
     return left;
   }
 
-  #onAnswer(device: number, reading: Reading, status: number, text: string): void {
+  /** Its answer is there, and its last. */
+  answered(device: number, reading: Reading, status: number, text: string): void {
     const world = this.#world;
     const { ledger, counts } = world;
     const { fault, beat, stamp } = reading;
@@ -161,6 +193,13 @@ export class ReadingSender {
   #shownBody(device: number, { beat, number }: Reading): string {
     const { scenario } = this.#world.task;
     return beat.maker.make(new Noise(scenario.seed, this.#world.numberOf(device), number));
+  }
+
+  #recordOf(device: number, reading: Reading): string {
+    const kind = reading.beat.route;
+    const recordedAt = new Date(this.#world.task.epochMs + reading.stamp).toISOString();
+    const payload = this.#shownBody(device, reading);
+    return `{"kind":"${kind}","schema":"${reading.beat.schema}","payload":${payload},"recorded_at":"${recordedAt}"}`;
   }
 
   #headersOf(device: number, { stamp, number, keyMs, fault }: Reading): string {

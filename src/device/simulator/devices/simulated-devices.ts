@@ -20,6 +20,7 @@ import { MailClient } from './mail-client.ts';
 import type { DevicesOrder } from './orders.ts';
 import { pauseOf, type Tempo } from './plan.ts';
 import { ReadingSender } from './sender.ts';
+import { SyncClient } from './sync-client.ts';
 import { shownBody, type World } from './world.ts';
 
 /** After it has started, a device waits up to so long before it connects, so that not all come at once. */
@@ -30,6 +31,7 @@ const finishTurnMs = 50;
 export class SimulatedDevices {
   readonly sender: ReadingSender;
   readonly mail: MailClient;
+  readonly #sync: SyncClient;
   /** Devices whose network is up. */
   online = 0;
   readonly #world: World;
@@ -40,6 +42,7 @@ export class SimulatedDevices {
     this.#world = world;
     this.sender = new ReadingSender(world);
     this.mail = new MailClient(world);
+    this.#sync = new SyncClient(world, this.sender, this.mail);
     world.onIdle = (device) => this.#go(device);
     const { scenario } = world.task;
     const ramp = scenario.events.find((event) => event.event === 'ramp' && parseDuration(event.at) === 0);
@@ -211,8 +214,12 @@ export class SimulatedDevices {
   #go(device: number): void {
     const { states } = this.#world;
     if (states.has(device, isBusy | isBackingOff) || !states.has(device, isUp)) return;
-    if (this.mail.settle(device) || this.sender.next(device) || this.mail.fetch(device)) return;
+    if (this.#world.planOf(device).isSync ? this.#sync.next(device) : this.#nextByRoute(device)) return;
     if (states.wantsAny(device, wantsHeartbeat) && !this.#isFinishing) this.#heartbeat(device);
+  }
+
+  #nextByRoute(device: number): boolean {
+    return this.mail.settle(device) || this.sender.next(device) || this.mail.fetch(device);
   }
 
   #heartbeat(device: number): void {

@@ -194,5 +194,6 @@ const bodyShownMax = 200;
 
 /** The body of an answer, as much as a sentence may show. */
 export function shownBody(text: string): string {
-  return text.slice(text.indexOf('\r\n\r\n') + 4).slice(0, bodyShownMax);
+  const headEnd = text.indexOf('\r\n\r\n');
+  return text.slice(headEnd < 0 ? 0 : headEnd + 4).slice(0, bodyShownMax);
 }

@@ -40,6 +40,7 @@ export const builtInProfiles: Readonly<Record<string, Profile>> = {
       every: '10m',
     },
     connection: 'own',
+    sync: true,
     network: { up: '3m', down: '40s', latency: '80ms', queue: 200 },
   },
   /** Speaks for a whole house: often, on one connection. */
@@ -58,6 +59,7 @@ export const builtInProfiles: Readonly<Record<string, Profile>> = {
     datapoints: [{ schema: 'meter', every: '60s', spread: 'fixed' }],
     mail: { by: 'poll', poll: '4s', think: '100ms', name: 'set_target', every: '30m' },
     connection: 'each',
+    sync: true,
     network: { up: '10s', down: '4m', latency: '40ms', queue: 1_000 },
   },
   /** Does what should not be done. */

@@ -77,6 +77,8 @@ const profile = Type.Object(
     mail: Type.Optional(mailPlan),
     /** Shared with other devices; its own while it is in use; or a fresh one for each request. */
     connection: Type.Optional(Type.Enum(['shared', 'own', 'each'])),
+    /** Sends all that waits, what became of a mail and the question for the next in one request; not with faults. */
+    sync: Type.Optional(Type.Boolean()),
     network: Type.Optional(networkPlan),
     faults: Type.Optional(faultPlan),
   },

@@ -69,8 +69,12 @@ export function scenarioOf(document: ScenarioDocument): Scenario {
     throw new OperatorError(`The shares of the profiles are ${Math.round(sum * 1_000) / 10}%, not 100%.`);
   if (mix.length > profilesMax) throw new OperatorError(`A scenario has at most ${profilesMax} profiles.`);
   const profiles = mix.map(([name]) => {
-    if (Object.hasOwn(known, name)) return known[name] as Profile;
-    throw new OperatorError(`There is no profile ${name}: there are ${Object.keys(known).join(', ')}.`);
+    if (!Object.hasOwn(known, name))
+      throw new OperatorError(`There is no profile ${name}: there are ${Object.keys(known).join(', ')}.`);
+    const profile = known[name] as Profile;
+    if (profile.sync === true && profile.faults !== undefined)
+      throw new OperatorError(`The profile ${name} has "sync" and "faults": it may have one of them.`);
+    return profile;
   });
   const events = document.events ?? [];
   let share = 0;

@@ -51,7 +51,7 @@ async function fleetOf(server: TestServer): Promise<string> {
 
 it('a fleet of all profiles whose server is killed loses, doubles and disorders nothing', async () => {
   const args = ['simulate', '--chaos', '--devices', '120', '--for', '20s', '--speed', '5', '--json'];
-  const result = await fleetpostProcess([...args, '--assert', 'errors=0, mails>0']);
+  const result = await fleetpostProcess([...args, '--assert', 'errors=0, mails>0, sync.count>0']);
   const report = reportOf(result);
   expect(report.check, result.stdout).toMatchObject(clean);
   expect(report.kills).toBeGreaterThan(0);

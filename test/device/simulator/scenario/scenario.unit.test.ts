@@ -41,6 +41,10 @@ describe('a scenario', () => {
     expect(() => scenarioOf({ ...whole, mix: { lamp: 1 } })).toThrow(
       'There is no profile lamp: there are thermostat, lock',
     );
+    const both = { sync: true, faults: { cut: 0.1 } };
+    expect(() => scenarioOf({ ...whole, mix: { both: 1 }, profiles: { both } })).toThrow(
+      'The profile both has "sync" and "faults"',
+    );
   });
 
   it('gives each profile its share of the devices, whatever their number', () => {
