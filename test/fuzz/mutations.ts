@@ -45,6 +45,7 @@ const targets = [
   '/v1/datapoint/%72eading',
   '/v1/datapoint/../msg/note',
   '/v1/msg/',
+  '/v1/sync',
   '/v1/mailbox/next?shape=envelope&shape=',
   '/v1/mailbox/ack/0190a5c8-7f3b-7000-8000-000000000000',
   '/v1/mailbox/ack/%00',

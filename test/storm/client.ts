@@ -53,7 +53,9 @@ export class StormClient implements Requester {
       // On a loaded machine this process may wake up too late to close an idle connection before the server does:
       // as any client may (RFC 9110, 9.2.2), it then sends again what can be sent twice.
       const isRead = method === 'GET' || method === 'HEAD';
-      if (!isRead && key === undefined && !/\/mailbox\/ack\/|\/heartbeat$/.test(path)) throw error;
+      const isAgain =
+        key !== undefined || /\/mailbox\/ack\/|\/heartbeat$/.test(path) || isSyncAgain(path, body);
+      if (!isRead && !isAgain) throw error;
       return this.#send(text);
     }
   }
@@ -80,4 +82,9 @@ export class StormClient implements Requester {
       if (!isSent) reject(new Error('too many requests wait for a connection'));
     });
   }
+}
+
+/** Tells whether a request is a sync that can be sent twice: all records of a storm's are in a queue. */
+export function isSyncAgain(path: string, body = ''): boolean {
+  return path === '/v1/sync' && !body.includes('"verb":"requeue"');
 }

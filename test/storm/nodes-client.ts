@@ -1,6 +1,6 @@
 import { sleep } from '../../src/core/async.ts';
 import type { AdminAnswer } from '../harness/server/server.ts';
-import type { Answer, Requester, StormClient } from './client.ts';
+import { type Answer, isSyncAgain, type Requester, type StormClient } from './client.ts';
 import type { Random } from './random.ts';
 import type { StormNode } from './storm-node.ts';
 
@@ -26,8 +26,9 @@ export class NodesClient implements Requester {
   }
 
   device(...params: Parameters<Requester['device']>): Promise<Answer> {
-    const [, method, path, , key] = params;
-    const isRepeatable = !path.includes('/requeue/') && (method !== 'POST' || key !== undefined);
+    const [, method, path, body, key] = params;
+    const isPostAgain = key !== undefined || isSyncAgain(path, body);
+    const isRepeatable = !path.includes('/requeue/') && (method !== 'POST' || isPostAgain);
     return this.#ask(isRepeatable, { status: 0, text: '' }, (client) => client.device(...params));
   }
 

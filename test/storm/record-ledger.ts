@@ -25,6 +25,8 @@ export interface SentRecord {
   kind: 'datapoint' | 'message';
   payload: string;
   key: string | undefined;
+  /** Sent in a sync, in the device's own order. */
+  isQueued: boolean;
   sentAtMs: number;
   /** A refusal is a promise as well: it is not stored. */
   state: 'unanswered' | 'answered' | 'refused';
@@ -34,7 +36,7 @@ export interface SentRecord {
 
 /** A record to be sent; its sender is the device unless it has another name. */
 type Sending = Pick<SentRecord, 'deviceId' | 'kind' | 'sequence'> &
-  Partial<Pick<SentRecord, 'key'>> & { name?: string; members?: object };
+  Partial<Pick<SentRecord, 'key' | 'isQueued'>> & { name?: string; members?: object };
 
 /** Every datapoint and message that was sent, held against the ingest logs by the simulator's check. */
 export class RecordLedger {
@@ -48,11 +50,12 @@ export class RecordLedger {
     this.#findings = findings;
   }
 
-  sending({ deviceId, kind, sequence, key, members, name = deviceId }: Sending): SentRecord {
+  sending(sending: Sending): SentRecord {
+    const { deviceId, kind, sequence, key, isQueued = false, members, name = deviceId } = sending;
     const token = `${name}-${sequence}`;
     const sender = this.#senders.get(name) ?? { name, sent: [], logged: [], late: new Set() };
     const record: SentRecord = {
-      ...{ token, sender, sequence, deviceId, kind, key, sentAtMs: Date.now() },
+      ...{ token, sender, sequence, deviceId, kind, key, isQueued, sentAtMs: Date.now() },
       payload: JSON.stringify({ token, ...members }),
       state: 'unanswered',
       isStored: false,
@@ -99,8 +102,10 @@ export class RecordLedger {
   /** Once all logs were looked at: what must be there, and what must not. */
   close(): void {
     const findings = this.#findings;
-    for (const record of this.unanswered()) {
-      findings.count(`in doubt: ${record.kind} with a key, ${record.isStored ? 'there' : 'not there'}`);
+    for (const record of this.#open.values()) {
+      if (record.state !== 'unanswered' || !isRepeatable(record)) continue;
+      const how = record.isQueued ? 'of a sync' : 'with a key';
+      findings.count(`in doubt: ${record.kind} ${how}, ${record.isStored ? 'there' : 'not there'}`);
     }
     for (const record of [...this.#open.values()]) this.#close(record);
     for (const sender of this.#senders.values()) {
@@ -128,9 +133,10 @@ export class RecordLedger {
   }
 
   /** An answer is known for good; what was not answered and is not there must not come any more. */
-  #close({ token, sender, sequence, state, kind, key, isStored }: SentRecord): void {
+  #close(record: SentRecord): void {
+    const { token, sender, sequence, state, kind, isStored } = record;
     const findings = this.#findings;
-    if (state === 'unanswered' && key !== undefined) return;
+    if (state === 'unanswered' && isRepeatable(record)) return;
     this.#open.delete(token);
     if (state === 'answered') {
       sender.sent.push(sequence);
@@ -140,4 +146,9 @@ export class RecordLedger {
       findings.count(`in doubt: ${kind} without a key, ${isStored ? 'there' : 'not there'}`);
     }
   }
+}
+
+/** Tells whether it may be sent again until it is answered. */
+function isRepeatable({ key, isQueued }: SentRecord): boolean {
+  return key !== undefined || isQueued;
 }

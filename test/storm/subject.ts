@@ -6,11 +6,21 @@ import type { Answer, Requester } from './client.ts';
 import type { Ledger } from './ledger.ts';
 import { type LedgerMail, type ListedMail, MailboxLedger } from './mailbox-ledger.ts';
 import type { SentRecord } from './record-ledger.ts';
+import { SyncQueue } from './sync-queue.ts';
 
 const waitingMax = 40;
 const repeatableMax = 20;
 /** Younger than any idempotency window that a storm is run with. */
 const repeatableMsMax = 60_000;
+const syncRecordsMax = 12;
+
+/** Answer 200 to a sync. */
+interface SyncAnswer {
+  records: { status: number }[];
+  settled: { status: number }[];
+  stored_to: number;
+  mail: { id: string; payload: unknown }[];
+}
 
 /** One device with everything that is known of it: what it does at random, and what must be so after a crash. */
 export class Subject {
@@ -19,6 +29,7 @@ export class Subject {
   /** True if one client alone works on the mailbox, so that every answer is known beforehand. */
   readonly isExclusive: boolean;
   readonly #ledger: Ledger;
+  readonly #queue: SyncQueue;
   #answeredKeyed: SentRecord[] = [];
   #doubtedKeyed: SentRecord[] = [];
   #sequence = 0;
@@ -27,6 +38,7 @@ export class Subject {
     this.device = device;
     this.isExclusive = isExclusive;
     this.#ledger = ledger;
+    this.#queue = new SyncQueue('storm');
     this.mailbox = new MailboxLedger(device.deviceId, ledger.findings);
   }
 
@@ -34,7 +46,9 @@ export class Subject {
   async act(client: Requester): Promise<void> {
     const chance = this.#random.next();
     if (this.#doubtedKeyed.length > 0 && this.#random.next() < 0.3) await this.#retry(client);
-    else if (chance < 0.45) await this.send(client);
+    else if (chance < 0.33) await this.send(client);
+    else if (chance < 0.43) await this.#sync(client);
+    else if (chance < 0.45) await this.#syncAgain(client);
     else if (chance < 0.5) await this.#repeatAnswered(client);
     else if (chance < 0.67) await this.enqueue(client);
     else if (chance < 0.85) await this.settle(client);
@@ -45,13 +59,8 @@ export class Subject {
   async send(client: Requester): Promise<void> {
     const { random } = this.#ledger;
     const isLarge = random.next() < 0.01;
-    const record = this.#ledger.records.sending({
-      deviceId: this.device.deviceId,
-      sequence: this.#sequence++,
-      members: { padding: 'x'.repeat(random.integer(0, isLarge ? 60_000 : 300)) },
-      kind: random.next() < 0.7 ? 'datapoint' : 'message',
-      key: random.next() < 0.5 ? uuidv7() : undefined,
-    });
+    const key = random.next() < 0.5 ? uuidv7() : undefined;
+    const record = this.#sending(isLarge ? 60_000 : 300, { key });
     const answer = await this.#sendRecord(client, record);
     if (!this.#ledger.take(record, answer)) return this.#leave(record);
     this.#expectReplay(record, answer, false);
@@ -91,6 +100,7 @@ export class Subject {
    */
   async resume(client: Requester): Promise<void> {
     this.#doubtedKeyed = [];
+    await this.#resumeQueue(client);
     const listed = await this.#list(client);
     this.mailbox.check(listed);
     await this.#expectHead(client, listed);
@@ -121,6 +131,88 @@ export class Subject {
     record.state = 'answered';
     this.#findings.count(
       `repeated after a crash: unanswered key, ${stored === 0 ? 'a replay' : 'stored only now'}`,
+    );
+  }
+
+  #sending(paddingMax: number, how: Partial<Pick<SentRecord, 'key' | 'isQueued'>>): SentRecord {
+    const { random } = this.#ledger;
+    return this.#ledger.records.sending({
+      deviceId: this.device.deviceId,
+      sequence: this.#sequence++,
+      members: { padding: 'x'.repeat(random.integer(0, paddingMax)) },
+      kind: random.next() < 0.7 ? 'datapoint' : 'message',
+      ...how,
+    });
+  }
+
+  /** A whole wake in one request: what waits in the device's own order, perhaps a settlement, and the next mail. */
+  async #sync(client: Requester): Promise<void> {
+    const waited = this.#queue.waiting.length;
+    const more = this.#queue.isFull ? 0 : this.#random.integer(0, syncRecordsMax);
+    for (const record of this.#queue.waiting) record.sender.late.add(record.sequence);
+    for (let one = 0; one < more; one += 1) this.#queue.add(this.#sending(300, { isQueued: true }));
+    const mail = this.#random.next() < 0.5 ? this.mailbox.idle()[0] : undefined;
+    const verb = this.#random.pick<SettlementVerb>(['ack', 'ack', 'reject', 'requeue']) ?? 'ack';
+    const settle = mail === undefined ? '' : `,"settle":[{"id":"${mail.id}","verb":"${verb}"}]`;
+    if (mail !== undefined) this.mailbox.settling(mail, verb);
+    const body = `{${this.#queue.members()}${settle}}`;
+    const answer = await client.device(this.device, 'POST', '/v1/sync', body);
+    if (!this.#isTaken(answer, 200)) {
+      if (mail !== undefined && this.#ledger.isRefusalFinal) mail.open = undefined;
+      return;
+    }
+    this.#findings.count(waited > 0 ? 'sync: answered 200, records again' : 'sync: answered 200');
+    const found = syncAnswerOf(answer);
+    this.#store(found);
+    const [settled = { status: 0 }] = found.settled;
+    if (mail !== undefined && this.#isTaken(settled, 200)) this.mailbox.settledBy(mail, verb);
+    this.#expectSize(sizeOf(answer));
+    const head = this.mailbox.waiting.values().next().value;
+    this.#findings.expect(
+      !this.#isKnown || found.mail[0]?.id === head?.id,
+      () => `the next mail of ${this.device.deviceId} is ${found.mail[0]?.id}, not ${head?.id}`,
+    );
+  }
+
+  /** D30: what is stored is answered as before, and stored no second time. */
+  async #syncAgain(client: Requester): Promise<void> {
+    const members = this.#queue.membersAnswered();
+    if (members === undefined) return this.#sync(client);
+    const answer = await client.device(this.device, 'POST', '/v1/sync', `{${members},"mail":{"max":0}}`);
+    if (!this.#isTaken(answer, 200)) return;
+    this.#expectStored(syncAnswerOf(answer), this.#queue.storedTo);
+    this.#findings.count('answered sync repeated: answered as before');
+  }
+
+  /** A sync that was never answered, twice at once: its records end up stored exactly once, which the log tells. */
+  async #resumeQueue(client: Requester): Promise<void> {
+    const { waiting, storedTo } = this.#queue;
+    if (waiting.length === 0) return;
+    const last = storedTo + waiting.length;
+    for (const { sender, sequence } of waiting) sender.late.add(sequence);
+    const body = `{${this.#queue.members()},"mail":{"max":0}}`;
+    const send = (): Promise<Answer> => client.device(this.device, 'POST', '/v1/sync', body);
+    for (const answer of await Promise.all([send(), send()])) {
+      if (!this.#isTaken(answer, 200)) continue;
+      const found = syncAnswerOf(answer);
+      this.#expectStored(found, last);
+      this.#store(found);
+    }
+    this.#findings.count('repeated after a crash: unanswered sync');
+  }
+
+  #store(found: SyncAnswer): void {
+    for (const record of this.#queue.stored(found.stored_to)) {
+      record.state = 'answered';
+      this.#findings.count(`${record.kind}: answered 201 in a sync`);
+    }
+  }
+
+  #expectStored(found: SyncAnswer, to: number): void {
+    const isStored = found.records.every(({ status }) => status === 201) && found.stored_to === to;
+    this.#findings.expect(
+      isStored,
+      () => `a sync of ${this.device.deviceId} up to ${to} was answered ${JSON.stringify(found)}`,
     );
   }
 
@@ -261,3 +353,4 @@ export class Subject {
 
 const isReplay = ({ text }: Answer): boolean => headerOf(text, 'idempotent-replayed') === 'true';
 const sizeOf = ({ text }: Answer): number => Number(headerOf(text, 'x-mailbox-size'));
+const syncAnswerOf = ({ text }: Answer): SyncAnswer => JSON.parse(text.slice(text.indexOf('\r\n\r\n')));
