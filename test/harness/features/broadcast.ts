@@ -5,6 +5,8 @@ import type { ListDocument } from '../../../src/contract/document.ts';
 import type { TestFleet } from '../devices/device.ts';
 
 const patience = { timeout: 60_000, interval: 20 };
+/** A broadcast may take seconds, and nothing is to be caught in its midst. */
+const endPatience = { timeout: 60_000, interval: 100 };
 
 /** Broadcasts of one fleet, through the admin API. */
 export class Broadcasts {
@@ -51,7 +53,7 @@ export class Broadcasts {
       const broadcast = await this.get(id);
       expect(broadcast.state).toBe('done');
       return broadcast;
-    }, patience);
+    }, endPatience);
   }
 }
 

@@ -77,6 +77,6 @@ export async function until(condition: () => boolean | Promise<boolean>, timeout
     const waitedMs = performance.now() - startMs;
     if (waitedMs > timeoutMs) throw new Error(`not within ${timeoutMs} ms: ${condition}`);
     // Ever more rarely: to ask a server all the time takes a processor from what is waited for.
-    await pause(Math.min(2 + waitedMs / 20, 50));
+    await pause(Math.min(2 + waitedMs / 20, 100));
   }
 }
