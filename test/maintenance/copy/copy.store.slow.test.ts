@@ -124,7 +124,7 @@ describe.each([
     const back = join(folder, `${shards}.back`);
     const kinds = await copy(urls, [back]);
     expect(kinds).toEqual(copied);
-    expect(await answersOfFolder(back, shards, asked)).toEqual(await answersOfDatabases(urls, asked));
+    expect(await answersOfFolder(back, shards, asked)).toEqual(await answersOfFolder(data, shards, asked));
     const verified = await fleetpost(['verify', '--data', back]);
     expect(verified).toMatchObject({ status: 0, stderr: '' });
     await expectServed(back, shards, full);
