@@ -87,10 +87,13 @@ const runMail = Type.Object({
   device: Type.String(),
   name: Type.String(),
   mail_id: nullable('string', { description: 'Null: no mailbox has taken it.' }),
-  state: Type.Union([Type.Enum([...mailStates, 'sending', 'device_not_found', 'not_stored']), Type.Null()], {
-    description:
-      'As the receipt of the mail has it; null once that has expired. `sending`: on its way to the mailbox.',
-  }),
+  state: Type.Union(
+    [Type.Enum([...mailStates, 'sending', 'fleet_mail_full', 'device_not_found', 'not_stored']), Type.Null()],
+    {
+      description:
+        'As the receipt of the mail has it; null once that has expired. `sending`: on its way to the mailbox.',
+    },
+  ),
 });
 export type RunMailDocument = Static<typeof runMail>;
 const shownRunDocument = Type.Interface([runDocument], {
@@ -127,7 +130,7 @@ const deadRunDocument = Type.Object({
     Type.Object({
       device: Type.String(),
       name: Type.String(),
-      reason: Type.Enum(['mailbox_full', 'device_not_found', 'not_stored']),
+      reason: Type.Enum(['mailbox_full', 'fleet_mail_full', 'device_not_found', 'not_stored']),
     }),
     { description: 'Refused mails. The run itself is done; a replay sends only these.' },
   ),

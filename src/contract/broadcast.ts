@@ -67,6 +67,7 @@ export const broadcastDocument = Type.Object({
     Type.Object({
       mailbox_full: Type.Integer(),
       delayed_full: Type.Integer(),
+      fleet_mail_full: Type.Integer(),
       device_not_found: Type.Integer(),
       not_stored: Type.Integer(),
     }),
@@ -120,7 +121,7 @@ export type BroadcastOutcomesDocument = Static<typeof broadcastOutcomesDocument>
 const broadcastRefusalDocument = Type.Object({
   device_id: deviceId,
   name: nullable('string', { description: 'Of the device; null if there is none.' }),
-  reason: wordOf(['mailbox_full', 'delayed_full', 'device_not_found', 'not_stored']),
+  reason: wordOf(['mailbox_full', 'delayed_full', 'fleet_mail_full', 'device_not_found', 'not_stored']),
 });
 export type BroadcastRefusalDocument = Static<typeof broadcastRefusalDocument>;
 

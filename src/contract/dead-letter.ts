@@ -84,6 +84,7 @@ const replayedLetterDocument = Type.Object({
     'replayed',
     'not_found',
     'mailbox_full',
+    'fleet_mail_full',
     'device_not_found',
     'schema_mismatch',
     'unavailable',

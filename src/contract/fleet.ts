@@ -6,6 +6,7 @@ import { declareRoutes } from './routes/route.ts';
 /** Null resets a limit to that of the configuration. */
 const limits = {
   mailbox_mails_max: nullable('integer', fleetBounds.mailbox_mails_max),
+  mail_bytes_max: nullable('integer', fleetBounds.mail_bytes_max),
   mail_ttl_seconds: nullable('integer', fleetBounds.mail_ttl_seconds),
   mail_requeues_max: nullable('integer', fleetBounds.mail_requeues_max),
   requests_per_second_max: nullable('integer', fleetBounds.requests_per_second_max),
@@ -30,6 +31,9 @@ const fleetDocument = Type.Object({
     description: 'When its deletion began; null unless it is being deleted.',
   }),
   mailbox_mails_max: Type.Integer(),
+  mail_bytes_max: nullable('integer', {
+    description: 'Its own, or that of all fleets if that is lower. Null: no limit.',
+  }),
   mail_ttl_seconds: Type.Integer(),
   mail_requeues_max: nullable('integer', { description: 'Null: mail may be requeued any number of times.' }),
   requests_per_second_max: Type.Integer(),
@@ -52,6 +56,9 @@ const fleetCountsDocument = Type.Object({
   stuck: Type.Integer({
     description:
       'Devices whose mailbox has had the same mail at its head for longer than `stuckSeconds`: the list by `waiting_before` has them.',
+  }),
+  mail_bytes: Type.Integer({
+    description: 'Bytes of its mail that waits, queued or delayed: the payloads, and 256 bytes a mail.',
   }),
   counted_at: time,
 });

@@ -29,6 +29,7 @@ export const idPatternLengthMax = 256;
 /** Bounds of a fleet's settings, by their names in its document. */
 export const fleetBounds = {
   mailbox_mails_max: { minimum: 1, maximum: 65_535 },
+  mail_bytes_max: { minimum: 65_536, maximum: Number.MAX_SAFE_INTEGER },
   mail_ttl_seconds: { minimum: 1, maximum: mailTtlSecondsMax },
   mail_requeues_max: { minimum: 0, maximum: mailRequeuesMax },
   /** Rates: 0 is no limit. */

@@ -49,6 +49,7 @@ export const adminErrors = {
   letter_not_found: { status: 404, msg: 'This fleet has no such dead letter.' },
   already_exists: { status: 409, msg: 'This id is taken.' },
   mailbox_full: { status: 409, msg: 'The mailbox is full.' },
+  fleet_mail_full: { status: 409, msg: 'The mail of this fleet has as many bytes as it may.' },
   limit_reached: { status: 409, msg: 'A limit of this server is reached.' },
   token_not_found: { status: 404, msg: 'There is no such token.' },
   broadcast_not_found: { status: 404, msg: 'This fleet has no such broadcast; it may have been removed.' },

@@ -10,6 +10,8 @@ export interface Fleet {
   name: string;
   createdAtMs: number;
   mailboxMailsMax?: number;
+  /** Bytes of its mail that waits, all shards together. */
+  mailBytesMax?: number;
   mailTtlSeconds?: number;
   /** Absent: no limit (D16). */
   mailRequeuesMax?: number;
@@ -24,6 +26,11 @@ export interface Fleet {
   deletingSinceMs?: number;
   /** Set once it is deleted: nothing is left of it but its id, which is taken while the logs have its records. */
   retiredAtMs?: number;
+}
+
+/** A limit that a fleet's own tokens set, so never beyond that of all fleets. 0, or undefined, is none. */
+export function lowestLimit(own = 0, ofAll = 0): number | undefined {
+  return (own > 0 && ofAll > 0 ? Math.min(own, ofAll) : own || ofAll) || undefined;
 }
 
 export interface SchemaText {

@@ -26,6 +26,7 @@ export interface RegistryLimits {
 export interface FleetChange {
   name?: string;
   mailboxMailsMax?: number | null;
+  mailBytesMax?: number | null;
   mailTtlSeconds?: number | null;
   mailRequeuesMax?: number | null;
   requestsPerSecondMax?: number | null;

@@ -23,6 +23,10 @@ export const domainKeys = {
     { default: 1_000, minimum: 1, maximum: 65_535, isReloadable: true },
     'Maximum mails per mailbox; a fleet can override it (D16).',
   ),
+  mailBytesPerFleetMax: integer(
+    { default: 4 * 1024 ** 3, minimum: 0, maximum: 16_384 * 1024 ** 3, isReloadable: true },
+    'Maximum bytes of the mail of one fleet that waits, over all shards: its payloads, and 256 bytes a mail; a fleet can only lower it (mail_bytes_max). Beyond it, more mail of that fleet is refused. 0: no limit. Set it to what of the disk the mail of one fleet may have.',
+  ),
   mailTtlSeconds: integer(
     { default: 604_800, minimum: 1, maximum: mailTtlSecondsMax, isReloadable: true },
     'TTL of a mail; a fleet or the mail can override it (D16).',

@@ -9,7 +9,7 @@ import type { DatabaseSizes } from '../storage/postgres/schema/sizes.ts';
 import { openPostgresShard } from '../storage/postgres/writes/open-shard.ts';
 import type { PostgresShard } from '../storage/postgres/writes/postgres-shard.ts';
 import type { ThreadConfig } from './config.ts';
-import { retentionOf, sumOfBytes } from './log-retention.ts';
+import { mailBytesMaxOf, retentionOf, sumOfBytes } from './fleet-limits.ts';
 import type { MainShards, ShardProblem } from './main-shards.ts';
 
 /** Interval for reading the sizes of databases. */
@@ -32,6 +32,8 @@ export class PostgresShards implements MainShards {
   #sizes: readonly DatabaseSizes[] = [];
   /** Record bytes of limited fleets, per database. */
   #logBytes: readonly ReadonlyMap<string, number>[] = [];
+  /** Bytes of the waiting mail of fleets, likewise; read where there are several. */
+  #mailBytes: readonly ReadonlyMap<string, number>[] = [];
   #problems: readonly ShardProblem[] = [];
   readonly #timer: NodeJS.Timeout;
   readonly #polling = new SingleFlight(() => this.#pollOrReport());
@@ -60,6 +62,11 @@ export class PostgresShards implements MainShards {
             retention: retentionOf(fleets, urls.length, config, 0),
             bytesElsewhere: () => shards?.bytesElsewhere(shard) ?? new Map(),
           },
+          mailBytesMax: mailBytesMaxOf(
+            fleets,
+            config,
+            (fleetId) => shards?.mailBytesElsewhere(shard, fleetId) ?? 0,
+          ),
           hold,
           metrics,
           log,
@@ -83,6 +90,14 @@ export class PostgresShards implements MainShards {
   /** Record bytes of limited fleets in all other databases, up to one poll interval old. */
   bytesElsewhere(than: number): Map<string, number> {
     return sumOfBytes(this.#logBytes.filter((_, shard) => shard !== than));
+  }
+
+  /** Bytes of a fleet's waiting mail in all other databases, up to one poll interval old. */
+  mailBytesElsewhere(than: number, fleetId: string): number {
+    return this.#mailBytes.reduce(
+      (sum, bytes, shard) => (shard === than ? sum : sum + (bytes.get(fleetId) ?? 0)),
+      0,
+    );
   }
 
   /** Up to one poll interval old. */
@@ -123,5 +138,7 @@ export class PostgresShards implements MainShards {
   async #poll(): Promise<void> {
     this.#sizes = await Promise.all(this.all.map((shard) => shard.sizes()));
     this.#logBytes = await Promise.all(this.all.map((shard) => shard.logBytes()));
+    if (this.all.length === 1) return;
+    this.#mailBytes = await Promise.all(this.all.map((shard) => shard.mailBytes()));
   }
 }

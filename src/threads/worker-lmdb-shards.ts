@@ -3,10 +3,11 @@ import type { Completion } from '../domain/write.ts';
 import type { Environment } from '../storage/lmdb/environment/environment.ts';
 import { openTables } from '../storage/lmdb/layout/tables.ts';
 import { storedLogBytes } from '../storage/lmdb/log/log-trim-state.ts';
+import { readMailBytes } from '../storage/lmdb/mail/mail-bytes.ts';
 import { ShardOwner } from '../storage/lmdb/shard/owner.ts';
 import type { ShardWriter } from '../storage/lmdb/shard/write-queue.ts';
+import { mailBytesMaxOf, onceASecond, retentionOf, sumOfBytes } from './fleet-limits.ts';
 import { LmdbShards, openShardEnvironment } from './lmdb-shards.ts';
-import { retentionOf, sumOfBytes } from './log-retention.ts';
 import { Channel } from './relay/channel.ts';
 import type { Call, Notice } from './relay/messages.ts';
 import { RemoteShardWriter } from './relay/remote-shard-writer.ts';
@@ -108,11 +109,14 @@ function openOwner(
   const environment = environments[index];
   if (environment === undefined) throw new Error('a worker owns the shard of its number');
   const others = environments.filter((other) => other !== environment);
+  const mailBytesElsewhere = onceASecond((fleetId) =>
+    others.reduce((sum, other) => sum + mailBytesIn(other, fleetId), 0),
+  );
   return new ShardOwner({
     environment,
     versions: versionsOf(counters, index),
     depth: counterCellOf(counters.depths, index),
-    config: { ...config, hold },
+    config: { ...config, hold, mailBytesMax: mailBytesMaxOf(fleets, config, mailBytesElsewhere) },
     retention: {
       retention: retentionOf(fleets, environments.length, config, logBytesByDisk),
       bytesElsewhere: () => sumOfBytes(others.map(logBytesOf)),
@@ -121,6 +125,11 @@ function openOwner(
     log,
     collect,
   });
+}
+
+function mailBytesIn(environment: Environment, fleetId: string): number {
+  environment.refresh();
+  return readMailBytes(environment.table('mailBytes'), fleetId);
 }
 
 /** Bytes of limited fleets' records, as the owner last counted them. */

@@ -43,6 +43,7 @@ describe('a mail that is sent', () => {
     known: undefined,
     mailbox,
     delayedMails: 0,
+    fleetHasRoom: true,
   };
   const later = { deliverAtMs: 1_001 };
   const known = generateUuid();

@@ -50,6 +50,10 @@ export function refusal(
       return new ApiError('mailbox_full', {
         msg: `The mailbox holds ${mailboxMailsMax} mails or more (mailboxMailsMax).`,
       });
+    case 'fleet_mail_full':
+      return new ApiError('fleet_mail_full', {
+        msg: 'The mail of this fleet that waits has as many bytes as it may (mailBytesPerFleetMax, mail_bytes_max).',
+      });
     default:
       return keyRefused(result);
   }

@@ -12,6 +12,7 @@ import { formatUuid } from '../../core/uuid.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import { parseMessage } from '../../declarations/schemas/payload.ts';
+import type { ReplayOutcome } from '../../domain/mail/mail.ts';
 import type { Shards } from '../../domain/shard.ts';
 import { countsOf } from '../auth/audit-hook.ts';
 import type { AdminApiConfig } from '../config.ts';
@@ -99,8 +100,7 @@ async function replay(
     if (outcome.result === 'queued') {
       return { ...about, result: 'replayed', new_mail_id: formatUuid(outcome.mailId) };
     }
-    const { result } = outcome;
-    return { ...about, result: result === 'device_not_found' ? result : refusalOf(result) };
+    return { ...about, result: refusalOf(outcome.result) };
   } catch (error) {
     return { ...about, result: resultOf(error) };
   }
@@ -129,8 +129,12 @@ function aboutOf(
   return { device_id: first.device_id, mail_id: first.mail_id, ...counts };
 }
 
-function refusalOf(result: 'mailbox_full' | 'delayed_full' | 'mail_not_found'): 'mailbox_full' | 'not_found' {
-  return result === 'mail_not_found' ? 'not_found' : 'mailbox_full';
+function refusalOf(
+  result: Exclude<ReplayOutcome['result'], 'queued'>,
+): Exclude<ReplayedLetterDocument['result'], 'replayed'> {
+  if (result === 'mail_not_found') return 'not_found';
+  // A replay is never delayed.
+  return result === 'delayed_full' ? 'mailbox_full' : result;
 }
 
 /** Converts an error of one letter to its result; unexpected errors are rethrown. */

@@ -21,6 +21,11 @@ async function totals(shards: Shards, { fleetId }: Fleet): Promise<{ devices: nu
   return { devices: sum(({ devices }) => devices), disabled: sum(({ disabled }) => disabled) };
 }
 
+async function mailBytes(shards: Shards, fleetId: string): Promise<number> {
+  const parts = await Promise.all(shards.all.map((shard) => shard.mail.bytesOfFleet(fleetId)));
+  return parts.reduce((sum, one) => sum + one, 0);
+}
+
 /** Counts the devices of a fleet with open event streams. */
 export async function connectedCount(shards: Shards, fleetId: string): Promise<number> {
   const parts = await Promise.all(shards.all.map((shard) => shard.streams.presence.connectedCount(fleetId)));
@@ -42,6 +47,7 @@ export const countFleetDevices =
       connected: await connectedCount(shards, fleet.fleetId),
       active: await active.value,
       stuck: await stuck.value,
+      mail_bytes: await mailBytes(shards, fleet.fleetId),
       counted_at: timeTextOf(Math.min(active.atMs, stuck.atMs)),
     };
   };

@@ -1,7 +1,7 @@
 import type { FleetChangeBody, FleetDocument, fleetRoutes, NewFleetBody } from '../../contract/fleet.ts';
 import { ApiError } from '../../core/errors.ts';
 import { generateFleetId } from '../../core/identity.ts';
-import type { Fleet } from '../../declarations/fleet.ts';
+import { type Fleet, lowestLimit } from '../../declarations/fleet.ts';
 import type { FleetChange, Registry } from '../../declarations/registry.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { DeviceCounts } from '../monitoring/device-counts.ts';
@@ -23,6 +23,7 @@ function describeFleet(fleet: Fleet, config: AdminApiConfig): FleetDocument {
     created_at: timeTextOf(fleet.createdAtMs),
     deleting_since: timeTextOf(fleet.deletingSinceMs),
     mailbox_mails_max: fleet.mailboxMailsMax ?? current.mailboxMailsMax,
+    mail_bytes_max: lowestLimit(fleet.mailBytesMax, current.mailBytesPerFleetMax) ?? null,
     mail_ttl_seconds: fleet.mailTtlSeconds ?? current.mailTtlSeconds,
     mail_requeues_max: fleet.mailRequeuesMax ?? null,
     requests_per_second_max: fleet.requestsPerSecondMax ?? current.fleetRequestsPerSecondMax,
@@ -39,6 +40,7 @@ function describeFleet(fleet: Fleet, config: AdminApiConfig): FleetDocument {
 const fieldsOf = {
   name: 'name',
   mailbox_mails_max: 'mailboxMailsMax',
+  mail_bytes_max: 'mailBytesMax',
   mail_ttl_seconds: 'mailTtlSeconds',
   mail_requeues_max: 'mailRequeuesMax',
   requests_per_second_max: 'requestsPerSecondMax',

@@ -8,7 +8,7 @@ import type { Registry } from '../../declarations/registry.ts';
 import { emptyPayload, parseMessage } from '../../declarations/schemas/payload.ts';
 import type { RefusalLog } from '../../domain/devices/refusals.ts';
 import type { WatchedDevices } from '../../domain/devices/watched-devices.ts';
-import type { DelayedMail, Mail } from '../../domain/mail/mail.ts';
+import type { DelayedMail, EnqueueOutcome, Mail } from '../../domain/mail/mail.ts';
 import type { Shards } from '../../domain/shard.ts';
 import { type Bearers, partyOf } from '../auth/authorization.ts';
 import type { AdminApiConfig } from '../config.ts';
@@ -67,6 +67,9 @@ function describePage(mails: readonly WaitingMail[], next: string | null): Buffe
 
 type Routes = typeof mailRoutes;
 
+/** Refusals that say something of the device, or of its fleet. */
+const notedResults: readonly EnqueueOutcome['result'][] = ['mailbox_full', 'delayed_full', 'fleet_mail_full'];
+
 type SendMail = HandlerOf<Routes, 'POST /fleets/{fleet_id}/devices/{device_id}/mail/{name}'>;
 
 /** Sends a mail: all but waiting for it. */
@@ -99,16 +102,13 @@ async function enqueue(
   });
   if (idempotency && outcome.result === 'queued' && outcome.repeated) reply.header(...replayHeader);
   const limits = { mailboxMailsMax: limit, delayedMailsMax: config.delayedMailsPerDeviceMax };
-  if (outcome.result === 'mailbox_full' || outcome.result === 'delayed_full') {
-    const { code, message } = refusal(outcome, limits);
-    refusals.note(device, {
-      route: 'POST /fleets/:fleet_id/devices/:device_id/mail/:name',
-      name,
-      code,
-      msg: message,
-    });
+  if (outcome.result !== 'queued') {
+    const error = refusal(outcome, limits);
+    const route = 'POST /fleets/:fleet_id/devices/:device_id/mail/:name';
+    if (notedResults.includes(outcome.result))
+      refusals.note(device, { route, name, code: error.code, msg: error.message });
+    throw error;
   }
-  if (outcome.result !== 'queued') throw refusal(outcome, limits);
   const { mailId, mailboxSize, isDelayed } = outcome;
   const state = isDelayed ? 'delayed' : 'queued';
   const sent: SentMailDocument = { mail_id: formatUuid(mailId), mailbox_size: mailboxSize, state };

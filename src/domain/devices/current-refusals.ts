@@ -10,7 +10,7 @@ export const callsMs = 600_000;
 /** Share of requests refused for a rate that is no coincidence. */
 const limitedShareMin = 0.1;
 /** Refused to senders of mail, not to the device. */
-const codesOfSenders: readonly string[] = ['mailbox_full', 'limit_reached'];
+const codesOfSenders: readonly string[] = ['mailbox_full', 'fleet_mail_full', 'limit_reached'];
 
 /** True if it was refused lately, and not accepted since. */
 export function isCurrent({ lastMs, acceptedMs = 0 }: Refusal, nowMs: number): boolean {

@@ -157,7 +157,13 @@ function rateLimited({ refusals, nowMs }: DiagnosisInput): string | undefined {
 }
 
 /** Codes that have a rule of their own, or are of senders of mail. */
-const explained: readonly string[] = ['schema_mismatch', 'unauthorized', 'mailbox_full', 'limit_reached'];
+const explained: readonly string[] = [
+  'schema_mismatch',
+  'unauthorized',
+  'mailbox_full',
+  'fleet_mail_full',
+  'limit_reached',
+];
 
 function otherRefusal(input: DiagnosisInput): string | undefined {
   const { refusals, nowMs } = input;

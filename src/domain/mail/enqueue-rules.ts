@@ -15,6 +15,8 @@ export interface EnqueueFacts<Mailbox> {
   mailbox: Mailbox | undefined;
   /** Delayed mails of the device; any number if this mail is not delayed. */
   delayedMails: number;
+  /** True if the mail of its fleet may have this one's bytes, too. */
+  fleetHasRoom: boolean;
 }
 
 /** Decision on a mail that is sent. */
@@ -26,6 +28,7 @@ export type EnqueueDecision<Mailbox> =
 /**
  * A dedupe key holds whatever became of the mail or the device. A full mailbox refuses the new mail and tells the
  * sender (D16); a delayed mail takes no place in it until it is due, but one of the device's places for such mail.
+ * Either takes bytes of what its fleet's mail may have, from when it is sent until it ends.
  */
 export function enqueueDecision<Mailbox extends { size: number }>(
   facts: EnqueueFacts<Mailbox>,
@@ -33,13 +36,15 @@ export function enqueueDecision<Mailbox extends { size: number }>(
   const { known, mailbox } = facts;
   if (known !== undefined) return { does: 'repeat', mailId: known };
   if (mailbox === undefined) return { does: 'refuse', outcome: { result: 'device_not_found' } };
-  if (facts.deliverAtMs > facts.nowMs) {
-    if (facts.delayedMails < facts.delayedMailsMax) return { does: 'admit', mailbox, isDelayed: true };
-    return { does: 'refuse', outcome: { result: 'delayed_full' } };
+  const isDelayed = facts.deliverAtMs > facts.nowMs;
+  if (isDelayed) {
+    if (facts.delayedMails >= facts.delayedMailsMax)
+      return { does: 'refuse', outcome: { result: 'delayed_full' } };
+  } else if (mailbox.size >= facts.mailboxMailsMax) {
+    return { does: 'refuse', outcome: { result: 'mailbox_full', mailboxSize: mailbox.size } };
   }
-  const { size: mailboxSize } = mailbox;
-  if (mailboxSize < facts.mailboxMailsMax) return { does: 'admit', mailbox, isDelayed: false };
-  return { does: 'refuse', outcome: { result: 'mailbox_full', mailboxSize } };
+  if (!facts.fleetHasRoom) return { does: 'refuse', outcome: { result: 'fleet_mail_full' } };
+  return { does: 'admit', mailbox, isDelayed };
 }
 
 /** State of a delayed mail once it is due: a dead letter if its mailbox is full (D16). */

@@ -92,6 +92,8 @@ export type MailOutcome =
   | { result: 'mailbox_full'; mailboxSize: number }
   /** The device has the maximum of delayed mails (`delayedMailsPerDeviceMax`). */
   | { result: 'delayed_full' }
+  /** The mail of the fleet has as many bytes as it may (`mailBytesPerFleetMax`). */
+  | { result: 'fleet_mail_full' }
   | { result: 'device_not_found' };
 
 /** Outcome of sending a mail; with `idempotency`, the key may also be refused. */

@@ -56,6 +56,8 @@ export abstract class ShardMail {
   abstract payload(device: DeviceKey, mailId: Uint8Array): Awaitable<Buffer | undefined>;
   /** Undefined if the mail never existed, or its receipt is no longer retained. */
   abstract receipt(device: DeviceKey, mailId: Uint8Array): Awaitable<Receipt | undefined>;
+  /** Bytes of the waiting mail of a fleet in this shard, as its limit counts them. */
+  abstract bytesOfFleet(fleetId: string): Awaitable<number>;
   /** The mails of a broadcast by device, after the cursor, which is a device. */
   abstract ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Awaitable<Page<BroadcastMail>>;
 

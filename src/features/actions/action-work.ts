@@ -134,7 +134,7 @@ export interface RunMail {
   refused?: MailRefusal;
 }
 
-export type MailRefusal = 'mailbox_full' | 'device_not_found' | 'not_stored';
+export type MailRefusal = 'mailbox_full' | 'fleet_mail_full' | 'device_not_found' | 'not_stored';
 
 /** A run that failed for good, with everything a replay needs. */
 export interface ActionDeadLetter extends FailedRecord {

@@ -29,7 +29,12 @@ export interface BroadcastRequest {
 
 export type BroadcastState = 'running' | 'paused' | 'done' | 'cancelled';
 /** `not_stored`: the shard fails for this device, because of a damaged record for example. */
-export type RefusalReason = 'mailbox_full' | 'delayed_full' | 'device_not_found' | 'not_stored';
+export type RefusalReason =
+  | 'mailbox_full'
+  | 'delayed_full'
+  | 'fleet_mail_full'
+  | 'device_not_found'
+  | 'not_stored';
 
 /** Refusals by reason; absent: none. */
 export type ReasonCounts = Partial<Record<RefusalReason, number>>;

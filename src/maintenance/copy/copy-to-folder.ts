@@ -2,6 +2,7 @@ import { OperatorError } from '../../core/errors.ts';
 import { countDevices } from '../../storage/lmdb/devices/device-index.ts';
 import { DataFolder } from '../../storage/lmdb/environment/data-folder.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
+import { countMails } from '../../storage/lmdb/mail/mail-bytes.ts';
 import type { Database } from '../../storage/postgres/connection/database.ts';
 import { checkVersion } from '../../storage/postgres/schema/migrate.ts';
 import { pack, unpack } from '../../storage/tables/codec.ts';
@@ -136,6 +137,7 @@ async function copyAll(
       }
       if (side === undefined) continue;
       countDevices(environment);
+      countMails(environment);
       storeEndInFolder(environment, side, await endInDatabase(database));
     }
   };

@@ -23,6 +23,7 @@ import { decodeMail, encodeMail } from '../../storage/lmdb/layout/mail-record.ts
 import { decodeMailbox, encodeMailbox } from '../../storage/lmdb/layout/mailbox-record.ts';
 import type { Tables } from '../../storage/lmdb/layout/tables.ts';
 import { DelayedMailTable, delayedMailOf } from '../../storage/lmdb/mail/delayed-mail.ts';
+import { MailBytes } from '../../storage/lmdb/mail/mail-bytes.ts';
 import { changeWaiting } from '../../storage/lmdb/mail/waiting-index.ts';
 import * as rows from '../../storage/postgres/schema/tables.ts';
 import type { Part, ShardSide } from './part.ts';
@@ -91,7 +92,8 @@ function mails({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.MailRow> {
 }
 
 function delayed({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.DelayedMailRow> {
-  const table = new DelayedMailTable(tables, 0);
+  // The bytes of mail are counted once all of it is copied.
+  const table = new DelayedMailTable(tables, new MailBytes(tables.mailBytes), 0);
   return {
     name: 'delayed mails',
     table: rows.delayedMail,

@@ -1,5 +1,6 @@
 import { OperatorError } from '../../core/errors.ts';
 import type { Database, Session } from '../../storage/postgres/connection/database.ts';
+import { bytesOfRow } from '../../storage/postgres/mail/mail-bytes.ts';
 import { reshardPart } from '../../storage/postgres/schema/migrate.ts';
 import { type ShardIdentity, writeShardIdentity } from '../../storage/postgres/schema/shard-identity.ts';
 import { pack, unpack } from '../../storage/tables/codec.ts';
@@ -14,6 +15,10 @@ const counts = [
   'UPDATE letter_count SET letters = 0',
   `INSERT INTO letter_count (fleet_id, letters) SELECT fleet_id, count(*) FROM dead_letter GROUP BY 1
    ON CONFLICT (fleet_id) DO UPDATE SET letters = excluded.letters`,
+  'UPDATE mail_bytes SET bytes = 0',
+  `INSERT INTO mail_bytes (fleet_id, bytes) SELECT left(device, 8), sum(bytes) FROM (
+     SELECT device, ${bytesOfRow} AS bytes FROM mail UNION ALL SELECT device, ${bytesOfRow} FROM delayed_mail) AS waiting
+   GROUP BY 1 ON CONFLICT (fleet_id) DO UPDATE SET bytes = excluded.bytes`,
   // Otherwise statements are planned for the previous contents.
   'ANALYZE',
 ];

@@ -2,6 +2,7 @@ import { workerData } from 'node:worker_threads';
 import { shardOf } from '../../domain/placement.ts';
 import { countDevices } from '../../storage/lmdb/devices/device-index.ts';
 import type { Environment } from '../../storage/lmdb/environment/environment.ts';
+import { countMails } from '../../storage/lmdb/mail/mail-bytes.ts';
 import { copyDevices, removeDevices, type Step } from '../../storage/lmdb/reshard/move-devices.ts';
 import { copyTimes, cutLog, moveLog } from '../../storage/lmdb/reshard/move-log.ts';
 import { openForReshard } from './reshard-environment.ts';
@@ -38,6 +39,7 @@ function* steps(task: ReshardTask): Generator<Step> {
       break;
     case 'count':
       countDevices(environmentOf(task.shard));
+      countMails(environmentOf(task.shard));
       break;
     case 'remove': {
       const end = move.logEnds[task.shard];

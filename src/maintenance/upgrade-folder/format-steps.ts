@@ -1,5 +1,7 @@
 import type { JournalName } from '../../storage/lmdb/environment/data-folder.ts';
 import type { Table } from '../../storage/lmdb/environment/stored-tables.ts';
+import { decodeDelayed } from '../../storage/lmdb/layout/delayed-record.ts';
+import { countOlderMail } from '../../storage/lmdb/mail/mail-bytes.ts';
 
 /** The change that a step makes to each record of one table, in each environment that has it. */
 export interface TableChange {
@@ -24,5 +26,23 @@ export interface ChangedRecord {
 /** Changes of one format to the next, at most one for each table; later ones see the records of earlier ones. */
 export type FormatStep = readonly TableChange[];
 
-/** Steps by the format that each begins from: one for every format before `formatVersion`. None was needed yet. */
-export const formatSteps: ReadonlyMap<number, FormatStep> = new Map();
+/** Steps by the format that each begins from: one for every format before `formatVersion`. */
+export const formatSteps: ReadonlyMap<number, FormatStep> = new Map([
+  [
+    1,
+    [
+      {
+        environment: 'shards',
+        table: 'mail',
+        targets: ['mailBytes'],
+        change: ({ key, value, table }) => countOlderMail(table('mailBytes'), key, value),
+      },
+      {
+        environment: 'shards',
+        table: 'delayed',
+        targets: ['mailBytes'],
+        change: ({ key, value, table }) => countOlderMail(table('mailBytes'), key, decodeDelayed(value).mail),
+      },
+    ],
+  ],
+]);

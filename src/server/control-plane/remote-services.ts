@@ -155,7 +155,14 @@ export function remoteServices(
     broadcasts: {
       ...of('broadcasts'),
       active: 0,
-      counts: { queued: 0, mailbox_full: 0, delayed_full: 0, device_not_found: 0, not_stored: 0 },
+      counts: {
+        queued: 0,
+        mailbox_full: 0,
+        delayed_full: 0,
+        fleet_mail_full: 0,
+        device_not_found: 0,
+        not_stored: 0,
+      },
     },
     consumers: {
       ...consumers,

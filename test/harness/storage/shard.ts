@@ -1,4 +1,5 @@
 import { createLog } from '../../../src/core/telemetry/log.ts';
+import type { MailBytesMax } from '../../../src/domain/mail/mail-bytes.ts';
 import type { Shard } from '../../../src/domain/shard.ts';
 import type { Config } from '../../../src/server/configuration/config.ts';
 import type { Environment } from '../../../src/storage/lmdb/environment/environment.ts';
@@ -25,12 +26,13 @@ export interface OpenShard {
 
 export function openShard(
   folder: string,
-  changed: Partial<Config> & { sweepMilliseconds?: number } = {},
+  changed: Partial<Config> & { sweepMilliseconds?: number; mailBytesMax?: MailBytesMax } = {},
   log = createLog('silent'),
 ): OpenShard {
   const config = {
     sweepMilliseconds: changed.sweepMilliseconds ?? sweepMilliseconds,
     ...configWith(changed),
+    ...(changed.mailBytesMax && { mailBytesMax: changed.mailBytesMax }),
   };
   const counters = allocateCounters(1);
   const environment = openShardEnvironment(folder, 0, 1, config, counters);

@@ -1,6 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FormatStep, TableChange } from '../../../src/maintenance/upgrade-folder/format-steps.ts';
+import {
+  type FormatStep,
+  formatSteps,
+  type TableChange,
+} from '../../../src/maintenance/upgrade-folder/format-steps.ts';
 import type { ServerReport } from '../../harness/server/server.ts';
 import { openEnvironment } from '../../harness/storage/environment.ts';
 
@@ -25,7 +29,10 @@ function takeTime(): void {
   while (performance.now() < endMs);
 }
 
-/** Steps from format 0, which there never was: done twice to a record, it would be undone. */
+/**
+ * Steps from format 0, which there never was: done twice to a record, it would be undone. Behind them those that there
+ * are.
+ */
 export const madeUpSteps: ReadonlyMap<number, FormatStep> = new Map([
   [
     0,
@@ -52,6 +59,7 @@ export const madeUpSteps: ReadonlyMap<number, FormatStep> = new Map([
       },
     ],
   ],
+  ...formatSteps,
 ]);
 
 export interface FormatManifest {
@@ -89,9 +97,10 @@ export async function toMadeUpFormat({ data, shards }: ServerReport): Promise<vo
     }
   }
   for (const folder of folders.shards) {
-    const opened = openEnvironment(join(data, folder), ['mail', formerMail]);
+    const opened = openEnvironment(join(data, folder), ['mail', 'mailBytes', formerMail]);
     const rows = [...opened.table('mail').getRange({})].map(({ key, value }) => [key, value] as const);
     opened.writeSync(() => {
+      opened.table('mailBytes').clearSync();
       for (const [key, value] of rows) {
         opened.table(formerMail).putSync(key, Buffer.from(value));
         opened.table('mail').removeSync(key);

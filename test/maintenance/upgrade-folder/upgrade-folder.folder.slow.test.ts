@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { verifyFolder } from '../../../src/maintenance/verify.ts';
 import { takeBackup } from '../../../src/storage/lmdb/environment/backup.ts';
+import { formatVersion } from '../../../src/storage/lmdb/environment/manifest.ts';
 import { createFleet, type TestDevice } from '../../harness/devices/device.ts';
 import { execute, fleetpostProcess } from '../../harness/server/command.ts';
 import { type ServerReport, shards, TestServer, temporaryFolder } from '../../harness/server/server.ts';
@@ -71,7 +72,10 @@ function copyOf(name: string): string {
 
 /** Everything is there as it was, and served. */
 async function expectUpgraded(data: string, context: unknown, count = shards): Promise<void> {
-  expect(readFormat(data)).toMatchObject({ format: 1, version: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
+  expect(readFormat(data)).toMatchObject({
+    format: formatVersion,
+    version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+  });
   expect(readFormat(data).upgradingFrom).toBeUndefined();
   const { records, misplaced } = await readShardRecords({ ...report, data, shards: count });
   expect(records.length).toBe(before.records.length);
@@ -90,18 +94,18 @@ it('a start upgrades an older folder, killed at any moment and repeated, each re
     const { format, upgradingFrom } = readFormat(data);
     found.push({ said, format, upgradingFrom });
     // No older version takes what is half done for its own.
-    if (format === 1 && upgradingFrom !== undefined) {
+    if (upgradingFrom !== undefined) {
       await expect(verifyFolder(data, quiet)).rejects.toThrow('Start the server, which upgrades it');
     }
     // Killed after the last change.
-    if (format === 1 && upgradingFrom === undefined) {
+    if (format === formatVersion && upgradingFrom === undefined) {
       rmSync(data, { recursive: true });
       copyOf('killed');
     }
   }
   const { status, stderr } = await upgrade(data);
   expect(status, stderr).toBe(0);
-  expect(stderr).toMatch(/^Upgrading \S+ from format 0 to 1 took [\d.]+ s\.$/m);
+  expect(stderr).toMatch(/^Upgrading \S+ from format 1 to 2 took [\d.]+ s\.$/m);
   await expectUpgraded(data, found);
   if (kills > 4) console.log(JSON.stringify(found));
 });
@@ -119,7 +123,7 @@ it('an older backup is refused for what needs this version, restored, and upgrad
   const data = join(folder, 'restored');
   const says = async (...args: string[]) => (await fleetpostProcess(args)).stderr;
   const is =
-    /^fleetpost: The backup \S+ has format 0, written by version \d+\.\d+\.\d+ of Fleetpost; this is version \d+\.\d+\.\d+, with format 1\./;
+    /^fleetpost: The backup \S+ has format 0, written by version \d+\.\d+\.\d+ of Fleetpost; this is version \d+\.\d+\.\d+, with format 2\./;
   expect(await says('verify', '--data', backup)).toMatch(is);
   expect(await says('verify', '--data', backup)).toMatch(/the first start upgrades what was restored\.$/m);
   expect(await says('restore', backup, '--data', data, '--quiet')).toMatch(/"fleetpost serve --paused"\.$/m);

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { type DeviceKey, deviceKeyOf } from '../../../src/core/identity.ts';
 import { formatUuid, generateUuid, parseUuid } from '../../../src/core/uuid.ts';
+import { waitingBytesOf } from '../../../src/domain/mail/mail-bytes.ts';
 import type { Shard } from '../../../src/domain/shard.ts';
 import { DeviceModel } from '../../domain/model.ts';
 import { engines } from './engine.ts';
@@ -100,6 +101,12 @@ class Subject {
   constructor(device: DeviceKey, way: () => Shard) {
     this.device = device;
     this.#way = way;
+  }
+
+  /** What its waiting mail counts for. */
+  get bytes(): number {
+    const { mails, delayed } = this.model;
+    return [...mails, ...delayed].reduce((sum, { payload }) => sum + waitingBytesOf(payload.length), 0);
   }
 
   async run(operation: Operation): Promise<void> {
@@ -278,7 +285,7 @@ describe.each(engines)('any sequence on $name', (engine) => {
   const store = useStore(engine);
 
   it('D13 to D18, D29, D30: any sequence over several devices at once, and over a restart, agrees with the model', async () => {
-    let made = 0;
+    const all: Subject[] = [];
     const sequences = fc.array(fc.array(operation, { minLength: 1, maxLength: 40 }), {
       minLength: devicesPerRun,
       maxLength: devicesPerRun,
@@ -286,9 +293,10 @@ describe.each(engines)('any sequence on $name', (engine) => {
     await fc.assert(
       fc.asyncProperty(sequences, sequences, fc.boolean(), async (before, after, isReopened) => {
         const subjects = before.map(() => {
-          made += 1;
-          const device = deviceKeyOf(fleetId, `D${String(made).padStart(9, '0')}`);
-          return new Subject(device, made % 2 ? () => store.shard : () => store.elsewhere);
+          const device = deviceKeyOf(fleetId, `D${String(all.length).padStart(9, '0')}`);
+          const subject = new Subject(device, all.length % 2 ? () => store.shard : () => store.elsewhere);
+          all.push(subject);
+          return subject;
         });
         for (const { device } of subjects) {
           await store.create(device);
@@ -307,6 +315,9 @@ describe.each(engines)('any sequence on $name', (engine) => {
           // Changes made elsewhere may be some moments behind.
           await vi.waitFor(() => subject.check(store), { timeout: 60_000, interval: 20 });
         }
+        expect(await store.shard.mail.bytesOfFleet(fleetId)).toBe(
+          all.reduce((sum, { bytes }) => sum + bytes, 0),
+        );
       }),
       { numRuns: 12, endOnFailure: true },
     );

@@ -1,3 +1,4 @@
+import type { MailBytesMax } from '../../../src/domain/mail/mail-bytes.ts';
 import type { Shard } from '../../../src/domain/shard.ts';
 import type { Config } from '../../../src/server/configuration/config.ts';
 import { lmdbEngine } from './lmdb-engine.ts';
@@ -18,7 +19,7 @@ export type EngineOptions = Partial<
     | 'shardQueueMax'
     | 'shardQueueBytesMax'
   >
-> & { sweepMilliseconds?: number };
+> & { sweepMilliseconds?: number; mailBytesMax?: MailBytesMax };
 
 /** A store that is open, of which the tests know the seam alone. */
 export interface OpenEngine {

@@ -17,6 +17,7 @@ export function optionsOf(url: string, changed: EngineOptions = {}): PostgresSha
   const config = configWith(changed);
   return {
     ...config,
+    ...(changed.mailBytesMax && { mailBytesMax: changed.mailBytesMax }),
     sweepMilliseconds: changed.sweepMilliseconds ?? sweepMilliseconds,
     url,
     connectionsMax: 4,

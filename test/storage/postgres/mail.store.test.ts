@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeviceKey } from '../../../src/core/identity.ts';
+import { createLog } from '../../../src/core/telemetry/log.ts';
 import { formatUuid, generateUuid } from '../../../src/core/uuid.ts';
+import { waitingBytesOf } from '../../../src/domain/mail/mail-bytes.ts';
+import { countMailAgain } from '../../../src/storage/postgres/mail/mail-recount.ts';
 import { createMigrated, dropDatabase } from '../../harness/postgres/postgres.ts';
 import { deviceOf, MailNode, mailFor, prepare } from './mail-node.ts';
 
-const [first, second] = [deviceOf(1), deviceOf(2)];
+const [first, second, third] = [deviceOf(1), deviceOf(2), deviceOf(3)];
+const silent = createLog('silent');
 const deviceCount = 4;
 /** Writes of each of eight callers on each node. */
 const writesPerCaller = Number(process.env.WRITES ?? 60);
@@ -45,6 +49,37 @@ describe('mail of two nodes on one database', () => {
     expect(bySize.map(({ mailboxSize }) => mailboxSize)).toEqual(Array.from({ length: 25 }, (_, n) => n + 1));
     const { items } = await nodes[0].reads.list(first, '', 100);
     expect(items.map(({ id }) => formatUuid(id))).toEqual(bySize.map(({ mailId }) => formatUuid(mailId)));
+  });
+
+  it('bytes of mail are counted where they never were, and put right an hour after a node of the version before', async () => {
+    open({ mailBytesMax: () => 3 * waitingBytesOf(2) });
+    const [{ database, reads }] = nodes;
+    await nodes[0].send(first);
+    await nodes[0].send(second, { deliverAtMs: Date.now() + 3_600_000 });
+    const ofBefore = (change: number): Promise<unknown> =>
+      database.query(`UPDATE mail_bytes SET bytes = bytes + ${change}`);
+    const anHourLater = (): Promise<unknown> =>
+      database.query(`UPDATE value SET number = number - 3600000 WHERE name = 'mail counted'`);
+    const recounted = async (): Promise<number> => {
+      // Of several nodes at once, and beside those that write, each mail counts once.
+      const ids = Promise.all([nodes[0].send(third), nodes[1].send(third)]);
+      await Promise.all([...nodes, ...nodes].map((node) => countMailAgain(node.database, silent)));
+      for (const id of await ids) await nodes[1].settle(third, id, 'ack');
+      return reads.bytesOfFleet(fleetId);
+    };
+    // As it is after the migration.
+    await database.query('DELETE FROM mail_bytes');
+    expect(await recounted()).toBe(2 * waitingBytesOf(2));
+    await ofBefore(-100);
+    expect(await recounted()).toBe(2 * waitingBytesOf(2) - 100);
+    await anHourLater();
+    expect(await recounted()).toBe(2 * waitingBytesOf(2));
+    await ofBefore(1_000);
+    await anHourLater();
+    const idle = await nodes[1].write('enqueue', mailFor(second));
+    expect(idle.result).toBe('fleet_mail_full');
+    await countMailAgain(database, silent);
+    expect(await reads.bytesOfFleet(fleetId)).toBe(2 * waitingBytesOf(2));
   });
 
   it('D18: a key of a sender stands for one mail, also where both nodes get it at once', async () => {
@@ -254,6 +289,10 @@ describe('mail of two nodes on one database', () => {
           OR b.delayed <> (SELECT count(*) FROM delayed_mail m WHERE m.device = b.device)
           OR EXISTS (SELECT 1 FROM mail m WHERE m.device = b.device AND (m.sequence < b.head OR m.sequence >= b.tail))`),
     ).toEqual([]);
+    const waiting = 'SELECT payload FROM mail UNION ALL SELECT payload FROM delayed_mail';
+    const sizes = await valuesOf(`SELECT octet_length(payload) FROM (${waiting}) AS waiting`);
+    const total = sizes.reduce((sum: number, size) => sum + waitingBytesOf(Number(size)), 0);
+    expect(await valuesOf('SELECT bytes FROM mail_bytes')).toEqual([total]);
     expect(await valuesOf('SELECT letters FROM letter_count')).toEqual(
       await valuesOf('SELECT count(*) FROM dead_letter'),
     );

@@ -73,6 +73,8 @@ export const copiedShard: StoredTables = {
   logIndex: [],
   // There were none yet.
   replies: [],
+  // Counted again at the end of a copy.
+  mailBytes: [],
   dead: (storedShard.dead ?? []).map(([key, value]) => {
     const letter = Buffer.from(value, 'hex').fill(0, letterExpiryAt, letterExpiryAt + timeBytes);
     return [key, letter.toString('hex')];

@@ -9,6 +9,7 @@ type Limit = keyof typeof fleetBounds;
 /** Help for each limit, and for its default if that is not the configuration's. */
 const limits: Record<Limit, string> = {
   mailbox_mails_max: 'maximum mails per mailbox, or "default"',
+  mail_bytes_max: 'maximum bytes of mail that waits, or "default": no limit of its own',
   mail_ttl_seconds: 'TTL of mail, or "default"',
   mail_requeues_max: 'requeues allowed before a mail becomes a dead letter, or "default": unlimited',
   requests_per_second_max: 'requests per second of all devices together, 0 for no limit, or "default"',

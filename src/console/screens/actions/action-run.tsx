@@ -119,6 +119,7 @@ const otherStates: Readonly<Record<string, string>> = {
   sending: 'on its way',
   queued: 'waits in the mailbox',
   delayed: 'delayed',
+  fleet_mail_full: 'refused: the mail of the fleet is full',
   device_not_found: 'refused: no such device',
   not_stored: 'refused: it could not be stored',
 };

@@ -7,6 +7,7 @@ import { lookSeconds } from './progress.tsx';
 const sentences: Readonly<Record<BroadcastRefusalDocument['reason'], string>> = {
   mailbox_full: 'mailbox full',
   delayed_full: 'too many delayed mails',
+  fleet_mail_full: 'mail of the fleet full',
   device_not_found: 'no such device',
   not_stored: 'not stored: the shard failed for it',
 };

@@ -26,6 +26,12 @@ export const limitGroups: readonly (readonly [string, readonly Limit[]])[] = [
         hint: 'One more is refused: mailbox_full.',
       },
       {
+        name: 'mail_bytes_max',
+        title: 'Size of the mail that waits',
+        unit: 'bytes',
+        hint: 'Beyond it mail is refused: fleet_mail_full. Never above mailBytesPerFleetMax.',
+      },
+      {
         name: 'mail_ttl_seconds',
         title: 'Time to live of mail',
         unit: 'seconds',

@@ -286,7 +286,8 @@ function runMailOf({ device, name }: OutgoingMail, sent: Sent): RunMail {
   const mail = { device: deviceIdOf(device), name };
   const { result } = sent;
   if (result === 'queued') return { ...mail, mailId: formatUuid(sent.mailId) };
-  if (result === 'mailbox_full' || result === 'device_not_found') return { ...mail, refused: result };
+  if (result === 'mailbox_full' || result === 'fleet_mail_full' || result === 'device_not_found')
+    return { ...mail, refused: result };
   // Other outcomes concern delayed mail and clients' keys, which actions do not use.
   return { ...mail, refused: 'not_stored' };
 }

@@ -97,7 +97,14 @@ export class Broadcaster {
   readonly #jobs = new RoundRobin();
   /** Share of running and paused broadcasts, including those being stored. */
   readonly #share = new FairShare(0);
-  readonly #counts = { queued: 0, mailbox_full: 0, delayed_full: 0, device_not_found: 0, not_stored: 0 };
+  readonly #counts = {
+    queued: 0,
+    mailbox_full: 0,
+    delayed_full: 0,
+    fleet_mail_full: 0,
+    device_not_found: 0,
+    not_stored: 0,
+  };
   readonly #timers: NodeJS.Timeout[];
   readonly #pruning = new SingleFlight(() => this.#prune().catch(this.#logging('pruning')));
   readonly #upkeep = new SingleFlight(() => this.#cleanUp().catch(this.#logging('upkeep')));

@@ -8,7 +8,7 @@ import type { Move } from '../../../domain/placement.ts';
  * Raise it when the layout of the folder or of a record changes, and add the step that brings older records there
  * (maintenance/upgrade-folder).
  */
-export const formatVersion = 1;
+export const formatVersion = 2;
 export const manifestFile = 'manifest.json';
 /** Exists instead of the manifest while a copy is incomplete, so that no server accepts the folder. */
 export const copyFile = 'copy.json';

@@ -12,6 +12,7 @@ export const tableNames = [
   'mailboxes',
   'waiting',
   'mail',
+  'mailBytes',
   'requeued',
   'expiry',
   'delayed',

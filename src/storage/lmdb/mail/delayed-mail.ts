@@ -7,9 +7,10 @@ import type { Page } from '../../../domain/page.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { type DelayedRecord, decodeDelayed, encodeDelayed } from '../layout/delayed-record.ts';
 import { keyOfDeviceMail, keyOfExpiry, readDevice, sequenceBytes, sequenceKey } from '../layout/keys.ts';
-import { decodeMail } from '../layout/mail-record.ts';
+import { decodeMail, readPayloadBytes } from '../layout/mail-record.ts';
 import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
+import type { MailBytes } from './mail-bytes.ts';
 
 /** Damaged entries remembered; with more of them a running server cannot cope anyway. */
 const stuckMax = 1_000;
@@ -57,10 +58,12 @@ const nothing = Buffer.alloc(0);
 /** Delayed mail by device and id; the `due` table has it by time. */
 export class DelayedMailTable {
   readonly #tables: Pick<Tables, 'delayed' | 'due'>;
+  readonly #bytes: MailBytes;
   readonly perDeviceMax: number;
 
-  constructor(tables: Tables, perDeviceMax: number) {
+  constructor(tables: Tables, bytes: MailBytes, perDeviceMax: number) {
     this.#tables = tables;
+    this.#bytes = bytes;
     this.perDeviceMax = perDeviceMax;
   }
 
@@ -76,6 +79,7 @@ export class DelayedMailTable {
   put(device: DeviceKey, delayed: DelayedRecord): void {
     this.#tables.delayed.putSync(keyOfDeviceMail(device, copyUuid(delayed.mail)), encodeDelayed(delayed));
     this.#tables.due.putSync(keyOfExpiry(delayed.deliverAtMs, device, copyUuid(delayed.mail)), nothing);
+    this.#bytes.add(device, readPayloadBytes(delayed.mail));
   }
 
   /** Removes and returns a mail; undefined if there is none with this id. @throws Error for a damaged record. */
@@ -85,6 +89,7 @@ export class DelayedMailTable {
     const delayed = decodeDelayed(bytes);
     this.#tables.delayed.removeSync(keyOfDeviceMail(device, mailId));
     this.#tables.due.removeSync(keyOfExpiry(delayed.deliverAtMs, device, mailId));
+    this.#bytes.remove(device, readPayloadBytes(delayed.mail));
     return delayed;
   }
 

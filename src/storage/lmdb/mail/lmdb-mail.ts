@@ -14,6 +14,7 @@ import type { Tables } from '../layout/tables.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
 import { mailsOfBroadcast } from './broadcast-marks.ts';
 import { readDelayed } from './delayed-mail.ts';
+import { readMailBytes } from './mail-bytes.ts';
 import { readReceipt, readWaitingPayload } from './read-dead-letters.ts';
 
 /** The mailboxes of a shard on LMDB: reads in place, on whatever thread asks. */
@@ -93,6 +94,11 @@ export class LmdbMail extends ShardMail {
   payload(device: DeviceKey, mailId: Uint8Array): Buffer | undefined {
     this.#environment.refresh();
     return readWaitingPayload(this.#tables, device, mailId);
+  }
+
+  bytesOfFleet(fleetId: string): number {
+    this.#environment.refresh();
+    return readMailBytes(this.#tables.mailBytes, fleetId);
   }
 
   ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Page<BroadcastMail> {

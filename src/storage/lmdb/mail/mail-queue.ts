@@ -9,10 +9,11 @@ import {
   readSequence,
   sequenceKey,
 } from '../layout/keys.ts';
-import { readExpiresAtMs, readRequeueCount } from '../layout/mail-record.ts';
+import { readExpiresAtMs, readPayloadBytes, readRequeueCount } from '../layout/mail-record.ts';
 import { decodeMailbox, encodeMailbox } from '../layout/mailbox-record.ts';
 import type { Tables } from '../layout/tables.ts';
 import { type FoundMail, findMail } from './find-mail.ts';
+import type { MailBytes } from './mail-bytes.ts';
 import { changeWaiting } from './waiting-index.ts';
 
 /** A mailbox as it is being changed. */
@@ -31,9 +32,11 @@ const nothing = Buffer.alloc(0);
  */
 export class MailQueue {
   readonly #tables: Tables;
+  readonly #bytes: MailBytes;
 
-  constructor(tables: Tables) {
+  constructor(tables: Tables, bytes: MailBytes) {
     this.#tables = tables;
+    this.#bytes = bytes;
   }
 
   load(device: DeviceKey): LoadedMailbox {
@@ -67,6 +70,7 @@ export class MailQueue {
     const sequence = this.#append(device, record, mail);
     if (!hasSequence(mailId, sequence)) this.#noteMoved(device, mailId, sequence);
     record.size += 1;
+    this.#bytes.add(device, readPayloadBytes(mail));
   }
 
   /** Replaces a mail, with the same expiry. */
@@ -96,11 +100,13 @@ export class MailQueue {
     lifeMs: number,
   ): void {
     const expiresAtMs = readExpiresAtMs(bytes);
+    const payloadBytes = readPayloadBytes(bytes);
     const isRelocated = readRequeueCount(bytes) > 0 || !hasSequence(mailId, sequence);
     this.#tables.mail.removeSync(keyOfMail(device, sequence));
     this.#tables.expiry.removeSync(keyOfExpiry(expiresAtMs, device, mailId));
     if (isRelocated) this.#tables.requeued.removeSync(keyOfDeviceMail(device, mailId));
     record.size -= 1;
+    this.#bytes.remove(device, payloadBytes);
     if (record.size === 0) {
       record.head = record.tail;
       record.waitingSinceMs = undefined;

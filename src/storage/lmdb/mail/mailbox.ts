@@ -1,10 +1,11 @@
-import { type DeviceKey, deviceKeyLength } from '../../../core/identity.ts';
+import { type DeviceKey, deviceKeyLength, fleetIdOf } from '../../../core/identity.ts';
 import { copyUuid, generateUuid } from '../../../core/uuid.ts';
 import type { Activity } from '../../../domain/devices/device.ts';
 import { isDeath } from '../../../domain/mail/end-rules.ts';
 import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
 import { deliveredAs, enqueueDecision, expiryMs } from '../../../domain/mail/enqueue-rules.ts';
 import type { Enqueue, MailOutcome, Settle, SettleOutcome, Withdrawal } from '../../../domain/mail/mail.ts';
+import { type MailBytesMax, waitingBytesOf } from '../../../domain/mail/mail-bytes.ts';
 import { unfetched } from '../../../domain/mail/mail-fields.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
 import { repeatedSettle, settledAs, withdrawalOf } from '../../../domain/mail/settle-rules.ts';
@@ -27,6 +28,7 @@ import { DedupeKeys } from './dedupe-keys.ts';
 import type { DelayedMailTable } from './delayed-mail.ts';
 import { DueEntries } from './delayed-mail.ts';
 import { type FoundMail, readMail } from './find-mail.ts';
+import type { MailBytes } from './mail-bytes.ts';
 import type { MailHistory } from './mail-history.ts';
 import { type LoadedMailbox, MailQueue } from './mail-queue.ts';
 
@@ -37,6 +39,13 @@ export interface MailDelivery {
   accepted: { mailId: Buffer; name: string; mailboxSize: number } | undefined;
 }
 
+interface MailboxParts {
+  delayed: DelayedMailTable;
+  history: MailHistory;
+  bytes: MailBytes;
+  bytesMax: MailBytesMax;
+}
+
 /** The life of a shard's mail from sending to its end, inside the owner's write transaction. */
 export class Mailboxes {
   readonly #tables: Tables;
@@ -44,12 +53,16 @@ export class Mailboxes {
   readonly #dedupeKeys: DedupeKeys;
   readonly #delayed: DelayedMailTable;
   readonly #history: MailHistory;
+  readonly #bytes: MailBytes;
+  readonly #bytesMax: MailBytesMax;
   readonly #expiry: DueEntries;
   readonly #due: DueEntries;
 
-  constructor(tables: Tables, delayed: DelayedMailTable, history: MailHistory) {
+  constructor(tables: Tables, { delayed, history, bytes, bytesMax }: MailboxParts) {
     this.#tables = tables;
-    this.#queue = new MailQueue(tables);
+    this.#queue = new MailQueue(tables, bytes);
+    this.#bytes = bytes;
+    this.#bytesMax = bytesMax;
     this.#dedupeKeys = new DedupeKeys(tables.sent);
     this.#delayed = delayed;
     this.#history = history;
@@ -68,6 +81,7 @@ export class Mailboxes {
       known: dedupeKey && this.#dedupeKeys.mailIdOf(dedupeKey, device),
       mailbox: this.#tables.devices.doesExist(keyOfDevice(device)) ? this.#queue.load(device) : undefined,
       delayedMails: dueMs > lifeMs ? this.#delayed.count(device) : 0,
+      fleetHasRoom: this.#hasRoom(enqueue),
     });
     if (decision.does === 'repeat') return this.repeated(device, decision.mailId);
     if (decision.does === 'refuse') return decision.outcome;
@@ -191,6 +205,12 @@ export class Mailboxes {
     }
     this.#queue.delete(device, record);
     this.#delayed.clear(device);
+  }
+
+  /** True if its fleet may have the bytes of one more mail. */
+  #hasRoom({ device, payload }: Enqueue): boolean {
+    const fleetId = fleetIdOf(device);
+    return this.#bytes.of(fleetId) + waitingBytesOf(payload.length) <= this.#bytesMax(fleetId);
   }
 
   #delay(enqueue: Enqueue, id: Buffer, deliverAtMs: number): void {

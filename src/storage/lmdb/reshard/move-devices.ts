@@ -6,8 +6,11 @@ import type { Table } from '../environment/stored-tables.ts';
 import { deadDeviceAt, readDevice, readSplitDevice, sequenceBytes, tagDigestBytes } from '../layout/keys.ts';
 import type { tableNames } from '../layout/tables.ts';
 
-/** Counts belong to fleets, and are recounted after moving devices. */
-type DeviceTable = Exclude<(typeof tableNames)[number], 'log' | 'logIndex' | 'times' | 'counts'>;
+/** Counts and bytes of mail belong to fleets, and are counted again after moving devices. */
+type DeviceTable = Exclude<
+  (typeof tableNames)[number],
+  'log' | 'logIndex' | 'times' | 'counts' | 'mailBytes'
+>;
 
 const at =
   (offset: number) =>

@@ -11,6 +11,7 @@ import type {
   Replay,
   ReplayOutcome,
 } from '../../../domain/mail/mail.ts';
+import { type MailBytesMax, unlimitedMailBytes } from '../../../domain/mail/mail-bytes.ts';
 import type { IngestOutcome } from '../../../domain/records/record.ts';
 import type { SyncWritten } from '../../../domain/sync/sync.ts';
 import { type Effects, sweepMailsMax, sweepRecordsMax } from '../../../domain/write.ts';
@@ -33,6 +34,7 @@ import { BroadcastMarks } from '../mail/broadcast-marks.ts';
 import { DeadLetters } from '../mail/dead-letters.ts';
 import { DedupeKeys } from '../mail/dedupe-keys.ts';
 import { DelayedMailTable } from '../mail/delayed-mail.ts';
+import { MailBytes } from '../mail/mail-bytes.ts';
 import { MailHistory } from '../mail/mail-history.ts';
 import { MailRetention } from '../mail/mail-retention.ts';
 import { Mailboxes } from '../mail/mailbox.ts';
@@ -48,6 +50,8 @@ export interface StateOptions extends IdempotencyLimits {
   receiptRetentionSeconds: number;
   deadLetterRetentionSeconds: number;
   deadLettersPerFleetMax: number;
+  /** Absent: no fleet has a limit. */
+  mailBytesMax?: MailBytesMax;
 }
 
 /**
@@ -59,6 +63,7 @@ export class ShardState {
   readonly #tables: Tables;
   readonly #devices: DeviceWrites;
   readonly #mailboxes: Mailboxes;
+  readonly #mailBytes: MailBytes;
   readonly #letters: DeadLetters;
   readonly #history: MailHistory;
   readonly #retention: MailRetention;
@@ -78,8 +83,14 @@ export class ShardState {
     this.#queues = new QueuePositions(tables);
     this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
     this.#history = new MailHistory(tables, this.#letters, this.#log);
-    const delayed = new DelayedMailTable(tables, options.delayedMailsPerDeviceMax);
-    this.#mailboxes = new Mailboxes(tables, delayed, this.#history);
+    const bytes = new MailBytes(tables.mailBytes);
+    this.#mailBytes = bytes;
+    this.#mailboxes = new Mailboxes(tables, {
+      delayed: new DelayedMailTable(tables, bytes, options.delayedMailsPerDeviceMax),
+      history: this.#history,
+      bytes,
+      bytesMax: options.mailBytesMax ?? unlimitedMailBytes,
+    });
     this.#retention = new MailRetention(tables, this.#letters, options);
     this.#dedupeKeys = new DedupeKeys(tables.sent);
     this.#keys = new IdempotencyKeys(new LmdbRows(tables.idempotency), new LmdbRows(tables.times), options);
@@ -152,6 +163,7 @@ export class ShardState {
   /** Completes the transaction's writes. */
   flush(): void {
     this.#log.flush();
+    this.#mailBytes.flush();
   }
 
   /** Discards the state of a failed transaction. */
@@ -159,6 +171,7 @@ export class ShardState {
     this.#log.rollback();
     this.#keys.rollback();
     this.#letters.rollback();
+    this.#mailBytes.rollback();
     this.#effects = noEffects();
   }
 

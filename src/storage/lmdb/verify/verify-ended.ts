@@ -18,8 +18,10 @@ import {
   readSequence,
   sequenceBytes,
 } from '../layout/keys.ts';
+import { readPayloadBytes } from '../layout/mail-record.ts';
 import { isReceiptRecord } from '../layout/receipt-record.ts';
 import { isObject } from './verify-mail.ts';
+import type { MailBytesCheck } from './verify-mail-bytes.ts';
 import type { TableWalk } from './walk.ts';
 
 const restAt = uuidBytesLength + deviceKeyLength;
@@ -54,13 +56,16 @@ export function verifyDelayed(
   tables: ReadonlyMap<string, StoredTable>,
   walk: TableWalk,
   exists: (device: string) => boolean,
+  bytes: MailBytesCheck,
 ): void {
   walk('delayed', (key, value) => {
     if (key.length !== deviceKeyLength + uuidBytesLength) return 'this is not the key of a mail';
-    if (!isDelayedRecord(value)) return 'the record does not decode';
     const device = readDevice(key, 0);
+    const delayed = isDelayedRecord(value) ? decodeDelayed(value) : undefined;
+    bytes.add(device, delayed === undefined ? Number.NaN : readPayloadBytes(delayed.mail));
+    if (delayed === undefined) return 'the record does not decode';
     const id = key.subarray(deviceKeyLength);
-    const { mail, deliverAtMs } = decodeDelayed(value);
+    const { mail, deliverAtMs } = delayed;
     if (!exists(device)) return 'its device does not exist';
     if (!mail.subarray(0, uuidBytesLength).equals(id)) return 'its id is another';
     return tables.get('due')?.get(keyOfExpiry(deliverAtMs, device, id)) === undefined

@@ -15,8 +15,9 @@ import {
   readSplitDevice,
   sequenceBytes,
 } from '../layout/keys.ts';
-import { decodeMail, isMailRecord, readExpiresAtMs } from '../layout/mail-record.ts';
+import { decodeMail, isMailRecord, readExpiresAtMs, readPayloadBytes } from '../layout/mail-record.ts';
 import { decodeMailbox, isMailboxRecord } from '../layout/mailbox-record.ts';
+import type { MailBytesCheck } from './verify-mail-bytes.ts';
 import type { TableWalk } from './walk.ts';
 
 /** Counts of one device's mail. */
@@ -35,6 +36,7 @@ export function verifyMail(
   walk: TableWalk,
   exists: (device: string) => boolean,
   findings: Pick<Findings, 'add'>,
+  bytes: MailBytesCheck,
 ): number {
   const counted = new Map<string, Counted>();
   let mails = 0;
@@ -45,8 +47,10 @@ export function verifyMail(
     const sequence = readSequence(key, deviceKeyLength);
     const count = counted.get(device) ?? { size: 0, head: sequence, last: 0 };
     counted.set(device, { ...count, size: count.size + 1, last: sequence });
+    const isRecord = isMailRecord(value);
+    bytes.add(device, isRecord ? readPayloadBytes(value) : Number.NaN);
     if (count.size === 0 && !exists(device)) return 'its device does not exist';
-    if (!isMailRecord(value)) return 'the record does not decode';
+    if (!isRecord) return 'the record does not decode';
     const { id, payload, requeueCount, expiresAtMs } = decodeMail(value);
     if (!isObject(payload)) return 'the payload is not a JSON object';
     if (tables.get('expiry')?.get(keyOfExpiry(expiresAtMs, device, id)) === undefined) {
@@ -90,6 +94,12 @@ export function verifyMail(
       ? undefined
       : 'its mail is not there';
   });
+  verifyExpiry(tables, walk);
+  return mails;
+}
+
+/** Verifies when mail expires against it. */
+function verifyExpiry(tables: ReadonlyMap<string, StoredTable>, walk: TableWalk): void {
   walk('expiry', (key, value) => {
     if (key.length !== sequenceBytes + deviceKeyLength + uuidBytesLength || value.length !== 0) {
       return 'the record does not decode';
@@ -98,7 +108,6 @@ export function verifyMail(
     if (mail === undefined) return 'its mail is not there';
     return readExpiresAtMs(mail) === readSequence(key, 0) ? undefined : 'its mail expires at another time';
   });
-  return mails;
 }
 
 /** Verifies the index of mailboxes that wait against them. */

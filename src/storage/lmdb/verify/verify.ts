@@ -14,6 +14,7 @@ import { DeviceIndexCheck } from './verify-devices.ts';
 import { verifyBroadcast, verifyDedupeKeys, verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { LogIndexCheck } from './verify-log-index.ts';
 import { verifyMail } from './verify-mail.ts';
+import { MailBytesCheck } from './verify-mail-bytes.ts';
 import { tableWalkOf, type Walked } from './walk.ts';
 
 export interface ShardVerification extends Walked {
@@ -62,8 +63,10 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
     if (!isQueueList(value)) return 'the record does not decode';
     return exists(key.toString('latin1')) ? undefined : 'its device does not exist';
   });
-  counts.mails = verifyMail(tables, walk, exists, findings);
-  verifyDelayed(tables, walk, exists);
+  const mailBytes = new MailBytesCheck();
+  counts.mails = verifyMail(tables, walk, exists, findings, mailBytes);
+  verifyDelayed(tables, walk, exists, mailBytes);
+  mailBytes.walk(walk, findings);
   verifyEnded(tables, walk, belongsHere);
   walk('idempotency', (key, value) => {
     counts.idempotencyKeys += 1;

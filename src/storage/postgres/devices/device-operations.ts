@@ -10,6 +10,7 @@ import { addedCounts, decideChange } from '../../../domain/devices/device-change
 import { emptyMailbox } from '../../../domain/mail/mail-fields.ts';
 import { viewOf } from '../connection/bytes.ts';
 import type { Session, Transaction } from '../connection/database.ts';
+import { bytesOfRow } from '../mail/mail-bytes.ts';
 import { noteFetches } from '../mail/mailbox.ts';
 import type { DeviceRow } from '../schema/tables.ts';
 import type { ExclusiveOperations, Operations } from '../writes/operation.ts';
@@ -35,6 +36,13 @@ const retire = `
     SELECT device FROM device WHERE old_secret_until_ms < $1
     ORDER BY old_secret_until_ms LIMIT $2 FOR UPDATE SKIP LOCKED))
   RETURNING device`;
+
+/** Each answers the bytes of the mail that goes. */
+const removeMails = ['mail', 'delayed_mail'].map(
+  (table) => `
+  WITH removed AS (DELETE FROM ${table} WHERE device = $1 RETURNING ${bytesOfRow} AS bytes)
+  SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM removed`,
+);
 
 /** Writes to existing devices, batched in shared transactions. */
 export const deviceOperations: Operations = {
@@ -132,7 +140,11 @@ async function deleteDevice(work: UnitOfWork, transaction: Transaction, device: 
   if (row === undefined) return false;
   // Rows of `device` and `activity` are also changed without a lock on the mailbox: `DatabaseTable.remove` would miss
   // one changed meanwhile.
-  for (const table of ['mail', 'delayed_mail', 'device', 'activity', 'device_queue', 'mailbox']) {
+  for (const text of removeMails) {
+    const [removed] = await transaction.query<{ bytes: number }>(text, [device]);
+    work.mailBytes.change(device, -(removed?.bytes ?? 0));
+  }
+  for (const table of ['device', 'activity', 'device_queue', 'mailbox']) {
     transaction.query(`DELETE FROM ${table} WHERE device = $1`, [device]);
   }
   for (const tag of row.tags) work.tags.remove({ fleet_id: fleetIdOf(device), tag, device });

@@ -51,7 +51,10 @@ export function mailOperations(options: MailOptions): Operations {
       apply: (work, { device, mailId }) => withdraw(work, device, mailId, options),
     },
     replayMail: {
-      preload: (work, { device, mailId }) => preloadLetter(work, device, mailId),
+      preload(work, { device, mailId }) {
+        preloadLetter(work, device, mailId);
+        work.mailBytes.preload(device);
+      },
       apply: (work, params) => replay(work, params, options),
     },
     dropDeadLetter: {

@@ -6,6 +6,7 @@ import type { Session } from '../connection/database.ts';
 import type { RowSet } from '../schema/row-set.ts';
 import { oneByOne } from '../schema/table.ts';
 import { type MailboxRow, type MailRow, mail as mails } from '../schema/tables.ts';
+import type { DatabaseMailBytes } from './mail-bytes.ts';
 
 /** `is_first` tells how far the head of the mailbox moves when the mail is removed. */
 const columns = `${mails.columns}, NOT EXISTS (
@@ -40,14 +41,16 @@ interface Wanted {
 export class DatabaseMailQueue {
   readonly #mails: RowSet<MailRow>;
   readonly #mailboxes: RowSet<MailboxRow>;
+  readonly #bytes: DatabaseMailBytes;
   readonly #wanted = new Map<string, Wanted>();
   readonly #found = new Map<string, MailRow>();
   /** Sequence of the first mail per mailbox, as far as loaded. */
   readonly #firsts = new Map<DeviceKey, number>();
 
-  constructor(mails: RowSet<MailRow>, mailboxes: RowSet<MailboxRow>) {
+  constructor(mails: RowSet<MailRow>, mailboxes: RowSet<MailboxRow>, bytes: DatabaseMailBytes) {
     this.#mails = mails;
     this.#mailboxes = mailboxes;
+    this.#bytes = bytes;
   }
 
   /** Includes the mailbox. */
@@ -99,6 +102,7 @@ export class DatabaseMailQueue {
     }
     mailbox.tail += 1;
     mailbox.size += 1;
+    this.#bytes.add(mail.device, mail.payload.length);
     this.#mailboxes.put(mailbox);
   }
 
@@ -117,6 +121,7 @@ export class DatabaseMailQueue {
     this.#mails.remove(mail);
     this.#found.delete(textOfBytes(device, mail.id));
     mailbox.size -= 1;
+    this.#bytes.remove(device, mail.payload.length);
     if (mailbox.size === 0) {
       mailbox.head = mailbox.tail;
       mailbox.waitingSinceMs = undefined;

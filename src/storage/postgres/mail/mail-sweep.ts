@@ -17,6 +17,7 @@ export function broadcastOperation(limits: MailLimits): Operation<'broadcast'> {
       for (const device of devices) {
         work.marks.preload({ broadcast: viewOf(broadcast), device });
         work.mailboxes.preload({ device });
+        work.mailBytes.preload(device);
       }
     },
     apply(work, params) {

@@ -1,10 +1,11 @@
-import type { DeviceKey } from '../../../core/identity.ts';
+import { type DeviceKey, fleetIdOf } from '../../../core/identity.ts';
 import { copyUuid, formatUuid, generateUuid } from '../../../core/uuid.ts';
 import type { Activity } from '../../../domain/devices/device.ts';
 import { picked } from '../../../domain/fields.ts';
 import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
 import { deliveredAs, enqueueDecision, expiryMs } from '../../../domain/mail/enqueue-rules.ts';
 import type { Enqueue, MailOutcome, Settle, SettleOutcome, Withdrawal } from '../../../domain/mail/mail.ts';
+import { type MailBytesMax, unlimitedMailBytes, waitingBytesOf } from '../../../domain/mail/mail-bytes.ts';
 import { delayedFields, sentFields, unfetched } from '../../../domain/mail/mail-fields.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
 import { repeatedSettle, requeuedCount, settledAs, withdrawalOf } from '../../../domain/mail/settle-rules.ts';
@@ -20,6 +21,8 @@ export type MailKey = Pick<MailRow, 'device' | 'id'>;
 export interface MailLimits {
   delayedMailsPerDeviceMax: number;
   deadLettersPerFleetMax: number;
+  /** Absent: no fleet has a limit. */
+  mailBytesMax?: MailBytesMax;
 }
 
 /** A delayed mail as a mail that no mailbox has accepted. */
@@ -34,6 +37,7 @@ export function preloadEnqueue(
   { device, dedupeKey }: Pick<Enqueue, 'device' | 'dedupeKey'>,
 ): void {
   work.mailboxes.preload({ device });
+  work.mailBytes.preload(device);
   if (dedupeKey !== undefined) work.dedupe.preload({ once: viewOf(dedupeKey), device });
 }
 
@@ -49,6 +53,7 @@ export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): 
     known: dedupeKey && work.dedupe.get({ once: viewOf(dedupeKey), device })?.mail_id,
     mailbox: row,
     delayedMails: row?.delayed ?? 0,
+    fleetHasRoom: hasRoom(work, params, limits),
   });
   if (decision.does === 'repeat') return repeatedEnqueue(work, device, decision.mailId);
   if (decision.does === 'refuse') return decision.outcome;
@@ -66,6 +71,7 @@ export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): 
   };
   if (isDelayed) {
     work.delayed.put(delayed);
+    work.mailBytes.add(device, delayed.payload.length);
     mailbox.delayed += 1;
     work.mailboxes.put(mailbox);
     noteEvent(work, unaccepted(delayed), 'delayed');
@@ -76,6 +82,16 @@ export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): 
   }
   if (dedupeKey !== undefined) work.dedupe.put({ once: viewOf(dedupeKey), device, mail_id: mailId });
   return { result: 'queued', mailId, mailboxSize: mailbox.size, repeated: false, isDelayed };
+}
+
+/** True if its fleet may have the bytes of one more mail. */
+function hasRoom(
+  work: UnitOfWork,
+  { device, payload }: Enqueue,
+  { mailBytesMax = unlimitedMailBytes }: MailLimits,
+): boolean {
+  const fleetId = fleetIdOf(device);
+  return work.mailBytes.of(fleetId) + waitingBytesOf(payload.length) <= mailBytesMax(fleetId);
 }
 
 /** Outcome for a mail that was queued before. */
@@ -210,6 +226,7 @@ function end(
 
 function takeDelayed(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow): void {
   work.delayed.remove(delayed);
+  work.mailBytes.remove(delayed.device, delayed.payload.length);
   mailbox.delayed -= 1;
   work.mailboxes.put(mailbox);
 }

@@ -91,6 +91,7 @@ const statesOf = `
     LIMIT 1
   ) AS found ON true
   ORDER BY k.ordinal`;
+const bytesOf = 'SELECT bytes FROM mail_bytes WHERE fleet_id = $1';
 /** All null where there is none. */
 type FoundReceipt = { [C in keyof Receipt]: Receipt[C] | null };
 type MailName = Pick<Receipt, 'device' | 'mailId'>;
@@ -208,6 +209,11 @@ export class PostgresMail extends ShardMail {
     const values = [device, viewOf(mailId), sequenceFrom(1, mailId)];
     const [row] = await this.#database.query<Pick<MailRow, 'payload'>>(payloadOf, values);
     return row?.payload;
+  }
+
+  async bytesOfFleet(fleetId: string): Promise<number> {
+    const [row] = await this.#database.query<{ bytes: number }>(bytesOf, [fleetId]);
+    return Math.max(0, row?.bytes ?? 0);
   }
 
   async ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Promise<Page<BroadcastMail>> {

@@ -137,4 +137,9 @@ export const migrations: readonly string[] = [
   -- Requests that wait for mail, of which a device has one.
   ALTER TABLE stream ADD COLUMN waits boolean NOT NULL DEFAULT false;
   `,
+  `
+  -- Bytes of waiting mail, without those from before until it is counted (mail-recount.ts). Whoever changes them holds
+  -- the end of the log already, for which all writers wait: locked behind it, in order of fleet, nobody waits for it.
+  CREATE TABLE mail_bytes (fleet_id text COLLATE "C" PRIMARY KEY, bytes bigint NOT NULL);
+  `,
 ];

@@ -25,6 +25,8 @@ const sizes = `
      WHERE oid = 'mail'::regclass) AS "mails"`;
 const bytesOfFleets = 'SELECT fleet_id, sum(bytes)::bigint AS bytes FROM record_bytes GROUP BY fleet_id';
 
+const mailBytesOfFleets = 'SELECT fleet_id, bytes FROM mail_bytes WHERE bytes > 0 LIMIT 1000000';
+
 /** @throws ApiError unavailable */
 export async function databaseSizesOf(database: Database): Promise<DatabaseSizes> {
   const [row] = await database.query<{ [K in keyof DatabaseSizes]: number }>(sizes);
@@ -33,6 +35,14 @@ export async function databaseSizesOf(database: Database): Promise<DatabaseSizes
 
 /** Record bytes of limited fleets, as last counted. @throws ApiError unavailable */
 export async function logBytesOf(database: Database): Promise<Map<string, number>> {
-  const rows = await database.query<{ fleet_id: string; bytes: number }>(bytesOfFleets);
+  return byFleet(await database.query(bytesOfFleets));
+}
+
+/** Bytes of the waiting mail of fleets. @throws ApiError unavailable */
+export async function mailBytesInDatabase(database: Database): Promise<Map<string, number>> {
+  return byFleet(await database.query(mailBytesOfFleets));
+}
+
+function byFleet(rows: readonly { fleet_id: string; bytes: number }[]): Map<string, number> {
   return new Map(rows.map(({ fleet_id, bytes }) => [fleet_id, bytes]));
 }

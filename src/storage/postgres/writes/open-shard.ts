@@ -11,6 +11,7 @@ import { RecordTrimmer } from '../log/record-trimmer.ts';
 import { syncOperations } from '../log/sync.ts';
 import { maintainKeyPartitions } from '../mail/key-claims.ts';
 import { exclusiveMailOperations, type MailOptions, mailOperations } from '../mail/mail-operations.ts';
+import { countMailAgain } from '../mail/mail-recount.ts';
 import { checkServable } from '../schema/migrate.ts';
 import { checkShardIdentity, type ShardIdentity } from '../schema/shard-identity.ts';
 import { PostgresStreams } from '../streams/postgres-streams.ts';
@@ -95,6 +96,7 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
     async onFullSweep() {
       await maintainKeyPartitions(database, options);
       await trimmer.pass();
+      await countMailAgain(database, log);
     },
   });
   return new PostgresShard({

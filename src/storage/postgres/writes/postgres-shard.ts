@@ -7,7 +7,7 @@ import type { PostgresLog } from '../log/postgres-log.ts';
 import { PostgresDeadLetters } from '../mail/postgres-dead-letters.ts';
 import { PostgresDedupe } from '../mail/postgres-dedupe.ts';
 import { PostgresMail } from '../mail/postgres-mail.ts';
-import { type DatabaseSizes, databaseSizesOf, logBytesOf } from '../schema/sizes.ts';
+import { type DatabaseSizes, databaseSizesOf, logBytesOf, mailBytesInDatabase } from '../schema/sizes.ts';
 import type { PostgresStreams } from '../streams/postgres-streams.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Writer } from './writer.ts';
@@ -67,6 +67,11 @@ export class PostgresShard implements Shard {
   /** Record bytes of limited fleets. @throws ApiError unavailable */
   logBytes(): Promise<Map<string, number>> {
     return logBytesOf(this.#database);
+  }
+
+  /** Bytes of the waiting mail of all fleets. @throws ApiError unavailable */
+  mailBytes(): Promise<Map<string, number>> {
+    return mailBytesInDatabase(this.#database);
   }
 
   /** Refuses further writes; settles when the queued ones are durable or refused. */

@@ -9,6 +9,7 @@ import { databaseTimeMs } from '../connection/database-time.ts';
 import { FleetCountChanges, SeenNotes } from '../devices/seen-notes.ts';
 import { DatabaseDeadLetters } from '../mail/dead-letters.ts';
 import { KeyClaims } from '../mail/key-claims.ts';
+import { DatabaseMailBytes } from '../mail/mail-bytes.ts';
 import { DatabaseMailQueue } from '../mail/mail-queue.ts';
 import { readFronts, readHeads, type WantedFront } from '../mail/mailbox-heads.ts';
 import { RowSet } from '../schema/row-set.ts';
@@ -54,8 +55,9 @@ export class UnitOfWork {
   readonly mailboxEvents: MailboxEvent[] = [];
   readonly mailboxes = new RowSet(tables.mailbox);
   readonly mails = new RowSet(tables.mail);
+  readonly mailBytes = new DatabaseMailBytes();
   /** Mail preloaded by id. */
-  readonly mailQueue = new DatabaseMailQueue(this.mails, this.mailboxes);
+  readonly mailQueue = new DatabaseMailQueue(this.mails, this.mailboxes, this.mailBytes);
   readonly delayed = new RowSet(tables.delayedMail);
   readonly receipts = new RowSet(tables.receipt);
   readonly letters = new DatabaseDeadLetters(this.effects);
@@ -92,6 +94,7 @@ export class UnitOfWork {
         rows.load(session),
       ),
       this.claims.load(session),
+      this.mailBytes.load(session),
     ]);
     this.nowMs = nowMs;
     this.#wantRepeated();
@@ -141,7 +144,10 @@ export class UnitOfWork {
     this.#records.push(record);
   }
 
-  /** Writes all changes, always in the same order: the end of the log is locked last and shortest. */
+  /**
+   * Writes all changes, always in the same order: the end of the log is locked last and shortest, and behind it, where
+   * nobody has to wait for them, the bytes of mail.
+   */
   store(session: Session): void {
     for (const rows of [
       this.devices,
@@ -161,6 +167,11 @@ export class UnitOfWork {
     ]) {
       rows.store(session);
     }
+    this.#storeRecords(session);
+    this.mailBytes.store(session);
+  }
+
+  #storeRecords(session: Session): void {
     if (this.#records.length === 0) return;
     const records = this.#records;
     void session.query(appendRecords, [

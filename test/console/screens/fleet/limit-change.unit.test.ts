@@ -21,6 +21,7 @@ const fleet: FleetDocument = {
   active_seconds: 120,
   log_retention_seconds: 86_400,
   log_bytes_max: null,
+  mail_bytes_max: null,
   own: ['mailbox_mails_max', 'log_retention_seconds'],
 };
 const texts = textsOf(fleet);
