@@ -52,7 +52,7 @@ describe('mail of two nodes on one database', () => {
   });
 
   it('bytes of mail are counted where they never were, and put right an hour after a node of the version before', async () => {
-    open({ mailBytesMax: () => 3 * waitingBytesOf(2) });
+    open({ mailBytesMax: () => 4 * waitingBytesOf(2) });
     const [{ database, reads }] = nodes;
     await nodes[0].send(first);
     await nodes[0].send(second, { deliverAtMs: Date.now() + 3_600_000 });
