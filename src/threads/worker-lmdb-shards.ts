@@ -129,7 +129,7 @@ function openOwner(
 
 function mailBytesIn(environment: Environment, fleetId: string): number {
   environment.refresh();
-  return readMailBytes(environment.table('mailBytes'), fleetId);
+  return readMailBytes(environment.table('fleetMail'), fleetId);
 }
 
 /** Bytes of limited fleets' records, as the owner last counted them. */

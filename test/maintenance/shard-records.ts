@@ -29,7 +29,7 @@ const deviceAt: Record<string, number> = {
   sent: uuidBytesLength,
 };
 
-const ofNoDevice: readonly string[] = ['log', 'times', 'counts', 'mailBytes'];
+const ofNoDevice: readonly string[] = ['log', 'times', 'counts', 'fleetMail'];
 
 /** Everything that a data folder holds of devices, wherever it lies. */
 export interface ShardRecords {

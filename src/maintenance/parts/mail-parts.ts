@@ -93,7 +93,7 @@ function mails({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.MailRow> {
 
 function delayed({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.DelayedMailRow> {
   // The bytes of mail are counted once all of it is copied.
-  const table = new DelayedMailTable(tables, new MailBytes(tables.mailBytes), 0);
+  const table = new DelayedMailTable(tables, new MailBytes(tables.fleetMail), 0);
   return {
     name: 'delayed mails',
     table: rows.delayedMail,

@@ -34,14 +34,14 @@ export const formatSteps: ReadonlyMap<number, FormatStep> = new Map([
       {
         environment: 'shards',
         table: 'mail',
-        targets: ['mailBytes'],
-        change: ({ key, value, table }) => countOlderMail(table('mailBytes'), key, value),
+        targets: ['fleetMail'],
+        change: ({ key, value, table }) => countOlderMail(table('fleetMail'), key, value),
       },
       {
         environment: 'shards',
         table: 'delayed',
-        targets: ['mailBytes'],
-        change: ({ key, value, table }) => countOlderMail(table('mailBytes'), key, decodeDelayed(value).mail),
+        targets: ['fleetMail'],
+        change: ({ key, value, table }) => countOlderMail(table('fleetMail'), key, decodeDelayed(value).mail),
       },
     ],
   ],

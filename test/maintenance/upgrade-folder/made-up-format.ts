@@ -97,10 +97,10 @@ export async function toMadeUpFormat({ data, shards }: ServerReport): Promise<vo
     }
   }
   for (const folder of folders.shards) {
-    const opened = openEnvironment(join(data, folder), ['mail', 'mailBytes', formerMail]);
+    const opened = openEnvironment(join(data, folder), ['mail', 'fleetMail', formerMail]);
     const rows = [...opened.table('mail').getRange({})].map(({ key, value }) => [key, value] as const);
     opened.writeSync(() => {
-      opened.table('mailBytes').clearSync();
+      opened.table('fleetMail').clearSync();
       for (const [key, value] of rows) {
         opened.table(formerMail).putSync(key, Buffer.from(value));
         opened.table('mail').removeSync(key);

@@ -74,7 +74,7 @@ export const copiedShard: StoredTables = {
   // There were none yet.
   replies: [],
   // Counted again at the end of a copy.
-  mailBytes: [],
+  fleetMail: [],
   dead: (storedShard.dead ?? []).map(([key, value]) => {
     const letter = Buffer.from(value, 'hex').fill(0, letterExpiryAt, letterExpiryAt + timeBytes);
     return [key, letter.toString('hex')];

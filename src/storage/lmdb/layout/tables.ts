@@ -12,7 +12,7 @@ export const tableNames = [
   'mailboxes',
   'waiting',
   'mail',
-  'mailBytes',
+  'fleetMail',
   'requeued',
   'expiry',
   'delayed',

@@ -98,7 +98,7 @@ export class LmdbMail extends ShardMail {
 
   bytesOfFleet(fleetId: string): number {
     this.#environment.refresh();
-    return readMailBytes(this.#tables.mailBytes, fleetId);
+    return readMailBytes(this.#tables.fleetMail, fleetId);
   }
 
   ofBroadcast(broadcast: Uint8Array, after: string, limit: number): Page<BroadcastMail> {

@@ -83,7 +83,7 @@ export function countOlderMail(table: Table, key: Buffer, mail: Buffer): void {
 
 /** Counts all mail again after resharding. Idempotent. */
 export function countMails(environment: Environment): void {
-  const { mail, delayed, mailBytes } = openTables(environment);
+  const { mail, delayed, fleetMail } = openTables(environment);
   const totals = new Map<string, number>();
   const count = (key: Buffer, record: Buffer): void => {
     const fleetId = fleetIdOf(readDevice(key, 0));
@@ -92,7 +92,7 @@ export function countMails(environment: Environment): void {
   for (const { key, value } of mail.getRange({})) count(key, value);
   for (const { key, value } of delayed.getRange({})) count(key, decodeDelayed(value).mail);
   environment.writeSync(() => {
-    mailBytes.clearSync();
-    for (const [fleetId, total] of totals) storeMailBytes(mailBytes, fleetId, total);
+    fleetMail.clearSync();
+    for (const [fleetId, total] of totals) storeMailBytes(fleetMail, fleetId, total);
   });
 }

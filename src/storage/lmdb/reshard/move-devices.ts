@@ -9,7 +9,7 @@ import type { tableNames } from '../layout/tables.ts';
 /** Counts and bytes of mail belong to fleets, and are counted again after moving devices. */
 type DeviceTable = Exclude<
   (typeof tableNames)[number],
-  'log' | 'logIndex' | 'times' | 'counts' | 'mailBytes'
+  'log' | 'logIndex' | 'times' | 'counts' | 'fleetMail'
 >;
 
 const at =

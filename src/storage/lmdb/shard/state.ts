@@ -83,7 +83,7 @@ export class ShardState {
     this.#queues = new QueuePositions(tables);
     this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
     this.#history = new MailHistory(tables, this.#letters, this.#log);
-    const bytes = new MailBytes(tables.mailBytes);
+    const bytes = new MailBytes(tables.fleetMail);
     this.#mailBytes = bytes;
     this.#mailboxes = new Mailboxes(tables, {
       delayed: new DelayedMailTable(tables, bytes, options.delayedMailsPerDeviceMax),

@@ -17,7 +17,7 @@ export class MailBytesCheck {
 
   /** Call it after all mail. */
   walk(walk: TableWalk, findings: Pick<Findings, 'add'>): void {
-    walk('mailBytes', (key, value) => {
+    walk('fleetMail', (key, value) => {
       const fleetId = key.toString('latin1');
       const total = this.#totals.get(fleetId) ?? 0;
       this.#totals.delete(fleetId);
@@ -27,7 +27,7 @@ export class MailBytesCheck {
         : `the mail of the fleet that waits here has ${total} bytes`;
     });
     for (const [fleetId, total] of this.#totals) {
-      if (total > 0) findings.add(`mailBytes: the mail of fleet ${fleetId} is not counted`);
+      if (total > 0) findings.add(`fleetMail: the mail of fleet ${fleetId} is not counted`);
     }
   }
 }
