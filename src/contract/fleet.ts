@@ -88,7 +88,7 @@ export const fleetRoutes = declareRoutes({
     scope: 'provision',
     summary: 'Change a fleet',
     description:
-      'Changes a fleet. Of its rates and its `log_bytes_max` a token of that fleet alone may lower each and raise none: 403.',
+      'Changes a fleet. Of its rates, `mail_bytes_max` and `log_bytes_max` a token of that fleet alone may lower each and raise none: 403.',
     body: fleetChangeBody,
     answers: { 200: fleetDocument },
   },

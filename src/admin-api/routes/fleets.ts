@@ -68,6 +68,7 @@ const shieldingLimits = [
   'requests_per_second_max',
   'device_requests_per_second_max',
   'device_bytes_per_second_max',
+  'mail_bytes_max',
   'log_bytes_max',
 ] as const;
 
