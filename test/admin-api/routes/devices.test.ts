@@ -348,7 +348,9 @@ describe('import and export', () => {
     expect(ended.stdout).toContain('Created 1, updated 0, unchanged 0, skipped 0, refused 1000.');
     expect(readFileSync(out, 'utf8')).toMatch(/\n1002,,error,,import_ended,[^\n]*importBadLinesMax[^\n]*\n$/);
     const resumed = await fleetpost([...args, '--resume', '--data', server.report.data]);
-    expect(resumed.stdout).toContain('Created 1, updated 0, unchanged 0, skipped 0, refused 500.');
+    expect(resumed.stdout, resumed.stderr).toContain(
+      'Created 1, updated 0, unchanged 0, skipped 0, refused 500.',
+    );
     const ndjson = await importLines(own, 'application/x-ndjson', '[]\n'.repeat(3_000));
     expect(ndjson).toHaveLength(1_001);
     // The body is far from its end.
