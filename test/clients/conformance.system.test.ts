@@ -24,19 +24,28 @@ interface FoundReceipt {
   event: string;
 }
 
+const data = temporaryFolder();
+let server: TestServer;
+/** A session is resumed by the worker that made it: this one has no other. */
+let ofOneWorker: TestServer;
+let relay: HostileRelay;
+beforeAll(async () => {
+  [server, ofOneWorker] = await Promise.all([
+    TestServer.start({ claiming: true }, data),
+    TestServer.start({ shards: 1 }),
+  ]);
+  relay = await HostileRelay.open(server.port);
+});
+afterAll(async () => {
+  await relay[Symbol.asyncDispose]();
+  for (const one of [server, ofOneWorker]) await one[Symbol.asyncDispose]();
+});
+
 describe.each(Object.entries(clients))('the %s client', (_, command) => {
-  const data = temporaryFolder();
-  let server: TestServer;
-  let relay: HostileRelay;
   let fleet: TestFleet;
   beforeAll(async () => {
-    server = await TestServer.start({ claiming: true }, data);
-    relay = await HostileRelay.open(server.port);
+    relay.weather = 'pass';
     fleet = await createFleet(server);
-  });
-  afterAll(async () => {
-    await relay[Symbol.asyncDispose]();
-    await server[Symbol.asyncDispose]();
   });
 
   const optionsOf = (device: TestDevice, more: object = {}): object => ({
@@ -374,12 +383,10 @@ describe.each(Object.entries(clients))('the %s client', (_, command) => {
   });
 
   it('a connection resumes the TLS session of the one before', async () => {
-    // A session is resumed by the worker that made it.
-    await using one = await TestServer.start({}, undefined, { environment: { FLEETPOST_SHARDS: '1' } });
-    await using path = await HostileRelay.open(one.port);
-    const device = await (await createFleet(one)).createDevice();
-    const url = `https://127.0.0.1:${path.port}`;
-    await using client = new ClientProcess(command, optionsOf(device, { url, ca: one.report.cert_file }));
+    await using path = await HostileRelay.open(ofOneWorker.port);
+    const device = await (await createFleet(ofOneWorker)).createDevice();
+    const more = { url: `https://127.0.0.1:${path.port}`, ca: ofOneWorker.report.cert_file };
+    await using client = new ClientProcess(command, optionsOf(device, more));
     for (let n = 0; n < 4; n += 1) {
       client.send('datapoint', n);
       await client.flushed();
