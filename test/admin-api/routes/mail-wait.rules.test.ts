@@ -92,7 +92,9 @@ describe('D31: POST …/mail/{name}?wait', () => {
     expect([status, answered.get('idempotent-replayed')]).toEqual([200, 'true']);
     expect(body).toMatchObject({ mail_id: first.body.mail_id, reply: { once: true } });
     const settled = await call(device, 'wait=60', { headers });
-    expect(settled.body).toEqual(body);
+    // A fetch that another worker has counted may be added to the receipt some seconds later (D13).
+    const { fetch_count: _count, first_fetched_at: _first, ...rest } = body;
+    expect(settled.body).toMatchObject(rest);
     expect((await device.next()).status).toBe(204);
   });
 
