@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { BroadcastDocument } from '../../src/contract/broadcast.ts';
 import type { ListDocument } from '../../src/contract/document.ts';
-import { createFleet, type TestFleet } from '../harness/devices/device.ts';
+import { createFleet, type TestDevice, type TestFleet } from '../harness/devices/device.ts';
 import { importDevices } from '../harness/features/broadcast.ts';
 import { TestServer } from '../harness/server/server.ts';
 import { ConsolePage, launchBrowser } from './browser.ts';
@@ -121,16 +121,59 @@ it('dead letters come newest first and by kind, and a kind is dropped with its n
   await expect.poll(() => names.allInnerTexts()).toEqual(['water', 'lock', 'water', 'water']);
   await checkScreen(console, 'kinds of dead letters');
   await kinds.getByRole('link', { name: /^3\s*water/ }).click();
-  await button(page, 'Drop all 3').click();
+  const dropAll = async (): Promise<void> => {
+    await button(page, 'More to do with all').click();
+    await button(page, 'Drop all 3').click();
+  };
+  await dropAll();
   // What destroys begins at Cancel.
   await expect.poll(() => page.evaluate("document.activeElement.closest('dialog') !== null")).toBe(true);
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  await button(page, 'Drop all 3').click();
+  await dropAll();
   await button(page, 'Drop 3 letters').click();
   await page.getByText('3 dropped.').waitFor();
+  // The question is still the one that was asked.
+  await page.getByText('All letters that fit the filter, 3.').waitFor();
   const left = await server.admin('GET', `/fleets/${fleet.fleetId}/dead-letters:count`);
   expect(left.body).toMatchObject({ letters: 1, groups: [{ name: 'lock' }] });
+  expect(console.faults).toEqual([]);
+});
+
+it('a dead letter is acted on that was clicked, wherever in its row, and no row moves while others die', async () => {
+  const dying = await createFleet(server);
+  const dies = async (device: TestDevice, name: string): Promise<void> => {
+    const { mailId } = await device.sendMail(name);
+    await device.settle('reject', mailId);
+  };
+  const devices = await Promise.all(
+    ['DIES000001', 'DIES000002', 'DIES000003'].map((device_id) => dying.createDevice({ device_id })),
+  );
+  for (const device of devices) await dies(device, 'bolt');
+  const [first, second] = devices as [TestDevice, TestDevice, TestDevice];
+  await using console = await ConsolePage.open(browser, server, { place: `${dying.fleetId}/dead-letters` });
+  const { page } = console;
+  const rows = page.locator('tbody tr');
+  const ids = () => rows.locator('a').allInnerTexts();
+  await expect.poll(ids).toEqual(['DIES000003', 'DIES000002', 'DIES000001']);
+  await dies(second, 'late');
+  await button(page, '1 new').waitFor();
+  expect(await ids()).toEqual(['DIES000003', 'DIES000002', 'DIES000001']);
+  // Beside the name of the mail, which is the button.
+  await rows.nth(2).getByText('rejected').click();
+  await button(page, 'Replay to DIES000001').waitFor();
+  await button(page, '1 new').click();
+  await expect.poll(ids).toEqual(['DIES000002', 'DIES000003', 'DIES000002', 'DIES000001']);
+  // The letter stays chosen, though it is in another row.
+  await page.keyboard.press('r');
+  await page.getByText('bolt of DIES000001: 1 replayed.').waitFor();
+  expect((await first.mails()).map(({ name }) => name)).toEqual(['bolt']);
+  await expect.poll(ids).toEqual(['DIES000002', 'DIES000003', 'DIES000002']);
+  // One more dies after the question: the answer says with how many it was done.
+  await button(page, 'Replay all 3').click();
+  await dies(second, 'later');
+  await button(page, 'Replay 3 letters').click();
+  await page.getByText('4 replayed. There were 3 when you were asked.').waitFor();
   expect(console.faults).toEqual([]);
 });
 

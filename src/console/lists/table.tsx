@@ -27,7 +27,7 @@ export interface ListTableProps<Item, C extends ListColumns<Item>> {
   isSelected?: (item: Item) => boolean;
   /** Boxes that select rows, with the name of each for those who do not see it. */
   selection?: SelectionProps & { labelOf(item: Item): string };
-  /** True if a click on a row is one on its link `data-opens`. */
+  /** True if a click on a row is one on its link or button `data-opens`. */
   opens?: boolean;
   /** Class of a table that looks different in a narrow window. */
   class?: string;
@@ -107,7 +107,13 @@ function columnsOf<Item, C extends ListColumns<Item>>({
 export function RowButton(props: { isCurrent: boolean; onClick: () => void; children: ComponentChildren }) {
   const { isCurrent, onClick, children } = props;
   return (
-    <button type="button" class="cell" aria-current={isCurrent ? 'true' : undefined} onClick={onClick}>
+    <button
+      type="button"
+      class="cell"
+      aria-current={isCurrent ? 'true' : undefined}
+      data-opens
+      onClick={onClick}
+    >
       {children}
     </button>
   );
@@ -192,14 +198,14 @@ function Value<Item>({ column, item }: { column: ListColumn<Item>; item: Item })
 }
 
 /**
- * A click beside the box and the links of a row is one on its link, in a tab of its own with the keys for that. Keys and
- * screen readers have the link itself.
+ * A click beside the box, the links and the buttons of a row is one on what opens it, a link in a tab of its own with the
+ * keys for that. Keys and screen readers have the link or button itself.
  */
 function openRow(event: TargetedMouseEvent<HTMLTableRowElement>): void {
   const { target, currentTarget, ctrlKey, metaKey, shiftKey } = event;
-  if (shiftKey || (target instanceof Element && target.closest('a, .check') !== null)) return;
+  if (shiftKey || (target instanceof Element && target.closest('a, button, .check') !== null)) return;
   // Marking a text to copy it is not meant as a click on the row.
   if (getSelection()?.type === 'Range') return;
   const click = new MouseEvent('click', { bubbles: true, cancelable: true, ctrlKey, metaKey });
-  currentTarget.querySelector('a[data-opens]')?.dispatchEvent(click);
+  currentTarget.querySelector('[data-opens]')?.dispatchEvent(click);
 }

@@ -105,11 +105,13 @@ function RunTable({ fleetId, items, opened, target }: RunTableProps) {
       items={items}
       keyOf={({ run }) => run}
       isSelected={({ run }) => String(run) === opened}
+      opens
       cells={{
         run: ({ run }) => (
           <a
             class="link strong"
             href={target(String(run))}
+            data-opens
             aria-current={String(run) === opened ? 'true' : undefined}
           >
             {run}

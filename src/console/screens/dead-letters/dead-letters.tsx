@@ -15,10 +15,12 @@ import { Payload } from '../../parts/payload.tsx';
 import { call } from '../../server/client.ts';
 import { parseSpan, serverNow } from '../../server/clock.ts';
 import { useResource } from '../../server/resource.ts';
-import { type Chosen, LetterList, type LetterSideProps, type Verb } from './letter-list.tsx';
+import { type Chosen, LetterList, type LetterSideProps, type Verb, verbs } from './letter-list.tsx';
 import { settleLetters } from './settle-letters.ts';
 
 const pageLetters = 100;
+/** Seconds until the first page is read again, which says how many are new. */
+const everySeconds = 15;
 const reasons = [
   ['', 'all reasons'],
   ['rejected', 'rejected'],
@@ -56,8 +58,10 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
   const after = search.value.get('after') ?? '';
   const counted = { ...filter, reason: filter.reason && [filter.reason].flat() };
   const query = { ...counted, after };
-  const list = useResource(`${path}?${search.value}`, (signal) =>
-    call('GET', path, { query: { ...query, limit: pageLetters }, signal }),
+  const list = useResource(
+    `${path}?${search.value}`,
+    (signal) => call('GET', path, { query: { ...query, limit: pageLetters }, signal }),
+    after === '' ? everySeconds : undefined,
   );
   const countPath = below(path, ':count', {});
   // A span moves on: the address says whether it is another list.
@@ -88,7 +92,10 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
           : 'No dead letter fits.'
       }
       keyOf={({ device_id, mail_id }) => `${device_id}/${mail_id}`}
+      timeOf={({ died_at }) => died_at}
       labelOf={({ name, device_id }) => `${name} of ${device_id}`}
+      isSelectable
+      aimOf={(verb, { device_id }) => (verb === 'replay' ? `Replay to ${device_id}` : verbs[verb])}
       table={(cursor, onCursor) => ({
         columns: deadLetterColumns,
         cells: {
@@ -106,7 +113,7 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
       settle={(verb, letters, signal, onProgress) =>
         settleLetters(fleetId, verb, letters ?? filter, signal, onProgress)
       }
-      onSettled={() => {
+      onChanged={() => {
         count.refresh();
         attention?.refresh();
       }}
@@ -216,6 +223,9 @@ function LetterSide({ fleetId, letter, tools }: LetterSideProps<DeadLetterDocume
   return (
     <Section title={name} tools={tools}>
       <dl class="facts below">
+        <Fact name="Device">
+          <DeviceLink fleetId={fleetId} id={device_id} />
+        </Fact>
         <Fact name="Ended">
           {reason.replaceAll('_', ' ')}, <Moment time={died_at} />
         </Fact>

@@ -1,11 +1,13 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ListColumns } from '../../../contract/columns/column.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import type { Scope } from '../../../core/scope.ts';
 import { LongWork } from '../../forms/long-work.tsx';
 import { tellDone } from '../../forms/toast.tsx';
 import { Screen } from '../../frame/frame.tsx';
+import { Menu } from '../../frame/menu.tsx';
+import { type HeldList, useHeldList } from '../../lists/held-list.ts';
 import { Pages } from '../../lists/pages.tsx';
 import { useRowCursor } from '../../lists/row-cursor.ts';
 import { toggled } from '../../lists/selection.tsx';
@@ -19,6 +21,9 @@ import type { Resource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 
 export type Verb = 'replay' | 'drop';
+
+/** The verb on a button. */
+export const verbs: Readonly<Record<Verb, string>> = { replay: 'Replay', drop: 'Drop' };
 
 /** Letters that something is to be done with: some of a page, or undefined for all that the list has. */
 export type Chosen<Letter> = readonly Letter[] | undefined;
@@ -57,8 +62,14 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
   total?: LetterTotal | undefined;
   empty: ComponentChildren;
   keyOf(letter: Letter): string;
-  /** Labels the boxes that select several; absent: one is acted on at a time. */
-  labelOf?(letter: Letter): string;
+  /** When it died, as text that sorts like the time. */
+  timeOf(letter: Letter): string;
+  /** Names it in a sentence. */
+  labelOf(letter: Letter): string;
+  /** Set if several can be selected; else one is acted on at a time. */
+  isSelectable?: boolean;
+  /** Says of the buttons what they act on, where that is one. */
+  aimOf(verb: Verb, letter: Letter): string;
   table(
     cursor: number,
     onCursor: (cursor: number) => void,
@@ -73,20 +84,38 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
     signal: AbortSignal,
     onProgress: (counts: LetterCounts) => void,
   ): Promise<void>;
-  onSettled?: () => void;
+  /** Called when their number has changed. */
+  onChanged?: () => void;
+}
+
+/** What is asked about, with how many there were when it was asked. */
+interface Asked<Letter> {
+  verb: Verb;
+  letters: Chosen<Letter>;
+  total: LetterTotal | undefined;
 }
 
 /** A list of what failed for good: looked at one by one, replayed or dropped, some or all. */
 export function LetterList<Letter, const C extends ListColumns<Letter>>(props: LetterListProps<Letter, C>) {
-  const { title, beside, commands, filters, resource, scope, total, empty, onSettled } = props;
-  const [asked, setAsked] = useState<{ verb: Verb; letters: Chosen<Letter> } | undefined>();
+  const { title, beside, commands, filters, resource, scope, total, empty, onChanged } = props;
+  const [asked, setAsked] = useState<Asked<Letter> | undefined>();
+  const held = useHeldList(search.value.toString(), resource.value, props);
+  const { fresh } = held;
+  const isMore = fresh === resource.value?.items.length && resource.value.next !== null;
+  useEffect(() => {
+    if (fresh > 0) onChanged?.();
+  }, [fresh]);
   const unless = resource.value?.items.length === 0 ? 'There is none.' : undefined;
   const all = total === undefined ? 'all' : `all ${totalText(total)}`;
-  const askAll = (verb: Verb) => () => setAsked({ verb, letters: undefined });
+  const askAll = (verb: Verb) => () => setAsked({ verb, letters: undefined, total });
   const { error, isBusy, submit } = useSubmit();
-  const onDone = (): void => {
+  const refresh = (): void => {
+    held.showNext();
     resource.refresh();
-    onSettled?.();
+  };
+  const onDone = (): void => {
+    refresh();
+    onChanged?.();
   };
   // A replay of one destroys nothing, and is not asked about.
   const replayOne = (letter: Letter): void =>
@@ -95,41 +124,54 @@ export function LetterList<Letter, const C extends ListColumns<Letter>>(props: L
       await props.settle('replay', [letter], new AbortController().signal, (now) => {
         counts = now;
       });
-      tellDone(countsText(counts, true));
-      onDone();
+      tellDone(`${props.labelOf(letter)}: ${countsText(counts, true)}`);
+      held.settle([letter]);
+      resource.refresh();
+      onChanged?.();
     });
   const onAsk = (verb: Verb, letters: readonly Letter[]): void => {
     const [first] = letters;
     if (verb === 'replay' && letters.length === 1 && first !== undefined) {
       if (!isBusy) replayOne(first);
-    } else setAsked({ verb, letters });
+    } else setAsked({ verb, letters, total: { letters: letters.length, isAll: true } });
   };
   return (
     <Screen
       title={title}
       read={resource}
-      beside={beside}
+      beside={
+        <>
+          {beside}
+          {fresh > 0 && (
+            <Act onClick={held.show} title="Shows them; until then no row moves">
+              {totalText({ letters: fresh, isAll: !isMore })} new
+            </Act>
+          )}
+        </>
+      }
       commands={commands}
       tools={
         <>
-          <Act onClick={resource.refresh}>Refresh</Act>
-          <Act scope={scope} kind="bad" onClick={askAll('drop')} unless={unless}>
-            Drop {all}
-          </Act>
+          <Act onClick={refresh}>Refresh</Act>
           <Act scope={scope} onClick={askAll('replay')} unless={unless}>
             Replay {all}
           </Act>
+          <Menu label="More to do with all">
+            <Act scope={scope} kind="bad" onClick={askAll('drop')} unless={unless}>
+              Drop {all}
+            </Act>
+          </Menu>
         </>
       }
     >
       {filters}
       {error && <ErrorBanner error={error} />}
       <Loaded resource={resource}>
-        {(page) =>
-          page.items.length === 0 && page.next === null ? (
+        {({ next }) =>
+          held.items.length === 0 && next === null ? (
             <p class="empty">{empty}</p>
           ) : (
-            <Page key={search.value.toString()} list={props} page={page} onAsk={onAsk} />
+            <Page key={search.value.toString()} list={props} held={held} next={next} onAsk={onAsk} />
           )
         }
       </Loaded>
@@ -138,17 +180,33 @@ export function LetterList<Letter, const C extends ListColumns<Letter>>(props: L
   );
 }
 
+/** A row cursor that stays at its letter when others come before it. */
+function useLetterCursor(keys: readonly string[]): ReturnType<typeof useRowCursor> {
+  const [at, put] = useRowCursor(keys.length);
+  const before = useRef<string | undefined>(undefined);
+  // Before it is drawn: no key may act on the letter that has come to its place.
+  useLayoutEffect(() => {
+    const now = before.current === undefined ? -1 : keys.indexOf(before.current);
+    if (now !== -1 && now !== at) put(now);
+  }, [keys.join(' ')]);
+  useLayoutEffect(() => {
+    before.current = keys[at];
+  }, [at, keys[at]]);
+  return [at, put];
+}
+
 interface PageProps<Letter, C extends ListColumns<Letter>> {
   list: LetterListProps<Letter, C>;
-  page: ListDocument<Letter>;
+  held: HeldList<Letter>;
+  next: string | null;
   onAsk: (verb: Verb, letters: readonly Letter[]) => void;
 }
 
 /** A page of letters, with the one that the keys are at beside it. */
-function Page<Letter, C extends ListColumns<Letter>>({ list, page, onAsk }: PageProps<Letter, C>) {
-  const { keyOf, labelOf, scope } = list;
-  const { items, next } = page;
-  const [at, setCursor] = useRowCursor(items.length);
+function Page<Letter, C extends ListColumns<Letter>>({ list, held, next, onAsk }: PageProps<Letter, C>) {
+  const { keyOf, labelOf, aimOf, isSelectable = false, scope } = list;
+  const { items } = held;
+  const [at, setCursor] = useLetterCursor(items.map(keyOf));
   const [keys, setKeys] = useState<ReadonlySet<string>>(new Set());
   const current = items[at];
   const selection = { keys: items.map(keyOf), selected: keys, onSelected: setKeys };
@@ -158,18 +216,20 @@ function Page<Letter, C extends ListColumns<Letter>>({ list, page, onAsk }: Page
     if (meant.length > 0) onAsk(verb, meant);
   };
   useKeys({
-    x: () => labelOf && current && setKeys(toggled(selection, at)),
+    x: () => isSelectable && current && setKeys(toggled(selection, at)),
     r: act('replay'),
     d: act('drop'),
   });
-  const many = meant.length > 1 ? ` ${meant.length}` : '';
+  const [one] = meant;
+  const words = (verb: Verb): string =>
+    meant.length > 1 ? `${verbs[verb]} ${meant.length}` : one === undefined ? verbs[verb] : aimOf(verb, one);
   const tools = (
     <>
       <Act scope={scope} kind="bad" onClick={act('drop')}>
-        Drop{many} <kbd>d</kbd>
+        {words('drop')} <kbd>d</kbd>
       </Act>
       <Act scope={scope} kind="main" onClick={act('replay')}>
-        Replay{many} <kbd>r</kbd>
+        {words('replay')} <kbd>r</kbd>
       </Act>
     </>
   );
@@ -181,7 +241,8 @@ function Page<Letter, C extends ListColumns<Letter>>({ list, page, onAsk }: Page
           items={items}
           keyOf={keyOf}
           cursor={at}
-          {...(labelOf && { selection: { ...selection, labelOf } })}
+          opens
+          {...(isSelectable && { selection: { ...selection, labelOf } })}
         />
         <Pages next={next}>
           <span class="hint">{items.length} on this page</span>
@@ -194,19 +255,16 @@ function Page<Letter, C extends ListColumns<Letter>>({ list, page, onAsk }: Page
   );
 }
 
-interface SettlementProps<Letter, C extends ListColumns<Letter>> {
+interface SettlementProps<Letter, C extends ListColumns<Letter>> extends Asked<Letter> {
   list: LetterListProps<Letter, C>;
-  verb: Verb;
-  letters: Chosen<Letter>;
   onClose: () => void;
   onDone: () => void;
 }
 
 function Settlement<Letter, C extends ListColumns<Letter>>(props: SettlementProps<Letter, C>) {
-  const { list, verb, letters, onClose, onDone } = props;
-  const total = letters === undefined ? list.total : { letters: letters.length, isAll: true };
+  const { list, verb, letters, total, onClose, onDone } = props;
   const count = total && totalText(total);
-  const title = verb === 'replay' ? 'Replay' : 'Drop';
+  const title = verbs[verb];
   return (
     <LongWork<LetterCounts>
       title={title}
@@ -217,7 +275,12 @@ function Settlement<Letter, C extends ListColumns<Letter>>(props: SettlementProp
       // A replay destroys nothing.
       count={verb === 'drop' ? total?.letters : undefined}
       work={(signal, onProgress) => list.settle(verb, letters, signal, onProgress)}
-      shown={(counts, isDone) => <p role="status">{countsText(counts, isDone)}</p>}
+      shown={(counts, isDone) => (
+        <p role="status">
+          {countsText(counts, isDone)}
+          {isDone && sinceText(counts, total)}
+        </p>
+      )}
       onClose={onClose}
       onDone={onDone}
     >
@@ -232,4 +295,11 @@ function countsText(counts: LetterCounts, isDone: boolean): string {
     .map(([result, count]) => `${count.toLocaleString('en')} ${result.replaceAll('_', ' ')}`);
   if (parts.length === 0 && isDone) return 'None was left.';
   return `${parts.join(', ')}${isDone ? '.' : ' so far'}`;
+}
+
+/** Says how many there were when it was asked, if it was done with others: letters go and come meanwhile. */
+function sinceText(counts: LetterCounts, total: LetterTotal | undefined): string {
+  const done = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  if (total === undefined || !total.isAll || total.letters === done) return '';
+  return ` There ${total.letters === 1 ? 'was one' : `were ${totalText(total)}`} when you were asked.`;
 }

@@ -15,7 +15,7 @@ import { indentedJson, Payload } from '../../parts/payload.tsx';
 import { Untrusted, visible } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { useDocument } from '../../server/resource.ts';
-import { type Chosen, LetterList, type LetterSideProps, type Verb } from './letter-list.tsx';
+import { type Chosen, LetterList, type LetterSideProps, type Verb, verbs } from './letter-list.tsx';
 
 const pageLetters = 100;
 
@@ -47,6 +47,9 @@ export function RunLettersScreen({ fleetId, name }: { fleetId: string; name: str
         </>
       }
       keyOf={({ run }) => String(run)}
+      timeOf={({ failed_at }) => failed_at}
+      labelOf={({ run }) => `Run ${run}`}
+      aimOf={(verb, { run }) => `${verbs[verb]} run ${run}`}
       table={(cursor, onCursor) => ({
         columns: deadRunColumns,
         first: 'error',
