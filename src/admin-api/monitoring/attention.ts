@@ -48,9 +48,10 @@ export function attentionHandlers(parts: Parts, counts: DeviceCounts): Handlers<
       const { stuckSeconds } = config.settings.current;
       const activeMs = activeMsOf(fleet, config);
       const nowMs = Date.now();
-      const [silence, refusals, mailboxes, letters, ...ofSources] = await Promise.all([
+      const [silence, refusals, calling, mailboxes, letters, ...ofSources] = await Promise.all([
         silent.attention(fleet),
         refused.attention(fleetId),
+        refused.callingIds(fleetId, nowMs - activeMs),
         attentionToMailboxes(shards, counts, { fleetId, stuckSeconds, activeMs, nowMs }, turn),
         countDeadLetters(shards.all, fleetId, { fromMs: nowMs - dayMs }, turn),
         ...sources.map((attentionTo) => attentionTo(fleetId)),
@@ -59,7 +60,10 @@ export function attentionHandlers(parts: Parts, counts: DeviceCounts): Handlers<
         ...notReady().map(({ msg }) => attentionItem('server', msg)),
         ...silence.filter(({ kind }) => kind === 'many_devices_silent'),
         ...refusals,
-        ...mailboxes,
+        // A device that calls in vain is named as one that is refused, and not as one that does not call.
+        ...mailboxes.filter(
+          ({ kind, device_id: id }) => kind !== 'offline_mailboxes' || id === null || !calling.includes(id),
+        ),
         ...silence.filter(({ kind }) => kind === 'devices_silent'),
         ...ofLetters(letters),
         ...ofSources.flat(),

@@ -1,7 +1,12 @@
 import { type AttentionItem, attentionItem } from '../../contract/monitoring/attention.ts';
 import { CostCache, yieldToEventLoop } from '../../core/async.ts';
 import { type DeviceKey, deviceIdOf } from '../../core/identity.ts';
-import { type DeviceRefusalReason, reasonOf, recentMs } from '../../domain/devices/current-refusals.ts';
+import {
+  type DeviceRefusalReason,
+  pastReasonOf,
+  reasonOf,
+  recentMs,
+} from '../../domain/devices/current-refusals.ts';
 import type { DeviceStatus } from '../../domain/devices/device.ts';
 import type { Refusal, RefusalLog } from '../../domain/devices/refusals.ts';
 import type { Shards } from '../../domain/shard.ts';
@@ -19,30 +24,33 @@ const fleetsMax = 2_000;
 /** Reasons that a sentence names one by one. */
 const namedMax = 4;
 
-/** A device that is refused now, with the refusals that hold, the last one first. */
+/** `now`: what holds. `hour`: what was refused within the last hour, whatever was accepted since. */
+export type RefusalSpan = 'now' | 'hour';
+
+/** A device that is refused, with its refusals, the last one first. */
 export interface RefusedDevice {
   status: DeviceStatus;
-  refusals: readonly { reason: DeviceRefusalReason; refusal: Refusal }[];
+  refusals: readonly { reason: DeviceRefusalReason; refusal: Refusal; isNow: boolean }[];
 }
 
-/** The devices of a fleet that are refused now, the last one first. */
-export interface RefusedNow {
+/** The devices of a fleet that are refused, the last one first. */
+export interface RefusedDevices {
   devices: readonly RefusedDevice[];
   /** False if there are or were others, for which there is no room. */
   isAll: boolean;
 }
 
-/** Finds the devices that this node refuses now, by fleet. */
+/** Finds the devices that this node refuses, by fleet. */
 export class FleetRefusals {
   readonly #parts: { refusals: RefusalLog; shards: Shards };
-  readonly #cache = new CostCache<RefusedNow>({ freshMs, freshPerCost, max: fleetsMax });
+  readonly #cache = new CostCache<RefusedDevices>({ freshMs, freshPerCost, max: fleetsMax });
 
   constructor(parts: { refusals: RefusalLog; shards: Shards }) {
     this.#parts = parts;
   }
 
-  of(fleetId: string): Promise<RefusedNow> {
-    return this.#cache.get(fleetId, () => this.#find(fleetId)).value;
+  of(fleetId: string, span: RefusalSpan = 'now'): Promise<RefusedDevices> {
+    return this.#cache.get(`${span} ${fleetId}`, () => this.#find(fleetId, span)).value;
   }
 
   /** Ids of those refused for a reason, or for any, in their order. */
@@ -85,14 +93,15 @@ export class FleetRefusals {
     return [attentionItem('devices_refused', sentence, { count, is_all: isAll })];
   }
 
-  async #find(fleetId: string): Promise<RefusedNow> {
+  async #find(fleetId: string, span: RefusalSpan): Promise<RefusedDevices> {
     const { refusals, shards } = this.#parts;
     const nowMs = Date.now();
     const found = await refusals.ofFleet(fleetId, nowMs - recentMs);
     const current = found.devices.flatMap(({ device, refusals: all }) => {
       const held = all.flatMap((refusal) => {
-        const reason = reasonOf(refusal, nowMs);
-        return reason === undefined ? [] : [{ reason, refusal }];
+        const reasonNow = reasonOf(refusal, nowMs);
+        const reason = span === 'now' ? reasonNow : pastReasonOf(refusal);
+        return reason === undefined ? [] : [{ reason, refusal, isNow: reasonNow !== undefined }];
       });
       return held.length === 0 ? [] : [{ device, refusals: held }];
     });

@@ -3,6 +3,7 @@ import type {
   RefusalDocument,
   refusalRoutes,
 } from '../../contract/monitoring/refusal.ts';
+import { addressText } from '../../core/address.ts';
 import { ApiError } from '../../core/errors.ts';
 import { deviceIdOf } from '../../core/identity.ts';
 import type { Registry } from '../../declarations/registry.ts';
@@ -12,7 +13,7 @@ import type { Shards } from '../../domain/shard.ts';
 import { deviceOfRequest } from '../request/admin-app.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
-import type { FleetRefusals, RefusedNow } from './fleet-refusals.ts';
+import type { FleetRefusals, RefusedDevices } from './fleet-refusals.ts';
 
 interface Parts {
   refused: FleetRefusals;
@@ -31,6 +32,7 @@ function describe({
   count,
   firstMs,
   lastMs,
+  lastAddress,
   acceptedMs,
 }: Refusal): RefusalDocument {
   return {
@@ -44,6 +46,7 @@ function describe({
     count,
     first_at: timeTextOf(firstMs),
     last_at: timeTextOf(lastMs),
+    last_address: lastAddress === undefined ? null : addressText(lastAddress),
     accepted_at: timeTextOf(acceptedMs),
   };
 }
@@ -54,7 +57,7 @@ const partOf = { datapoint: '/datapoint/', message: '/msg/' };
 type FleetQuery = { reason?: DeviceRefusalReason; kind?: 'datapoint' | 'message'; name?: string };
 
 /** Lists what devices are refused, the last one first, of a reason, a kind and a schema if those are asked for. */
-function itemsOf({ devices }: RefusedNow, { reason, kind, name }: FleetQuery): FleetRefusalDocument[] {
+function itemsOf({ devices }: RefusedDevices, { reason, kind, name }: FleetQuery): FleetRefusalDocument[] {
   const items = devices.flatMap(({ status, refusals }) =>
     refusals
       .filter((one) => reason === undefined || one.reason === reason)
@@ -65,20 +68,29 @@ function itemsOf({ devices }: RefusedNow, { reason, kind, name }: FleetQuery): F
         device_id: deviceIdOf(status.device),
         device_name: status.name,
         reason: one.reason,
+        is_now: one.isNow,
       })),
   );
   return items.sort((a, b) => (a.last_at < b.last_at ? 1 : -1));
 }
 
+function devicesOf(items: readonly FleetRefusalDocument[]): number {
+  return new Set(items.map(({ device_id }) => device_id)).size;
+}
+
 /** Handles `…/devices/{device_id}/refusals`, and those of a fleet. */
 export function refusalHandlers(parts: Parts): Handlers<typeof refusalRoutes> {
   return {
-    'GET /fleets/{fleet_id}/refusals': async ({ params, query: { limit, ...query } }) => {
+    'GET /fleets/{fleet_id}/refusals': async ({ params, query: { of: span, limit, ...query } }) => {
       const { fleet } = parts.registry.fleet(params.fleet_id);
-      const found = await parts.refused.of(fleet.fleetId);
+      const found = await parts.refused.of(fleet.fleetId, span);
       const items = itemsOf(found, query);
-      const devices = new Set(items.map(({ device_id }) => device_id)).size;
-      return { items: items.slice(0, limit), devices, is_all: found.isAll };
+      return {
+        items: items.slice(0, limit),
+        devices: devicesOf(items),
+        devices_now: devicesOf(items.filter(({ is_now }) => is_now)),
+        is_all: found.isAll,
+      };
     },
     'GET /fleets/{fleet_id}/devices/{device_id}/refusals': async ({ params }) => {
       const device = deviceOfRequest(parts, params);

@@ -16,24 +16,27 @@ export const refusalWords: Readonly<Record<FleetRefusalDocument['reason'], strin
 export function RefusedRows({ fleetId, items }: { fleetId: string; items: readonly FleetRefusalDocument[] }) {
   return (
     <ul class="list">
-      {items.map(({ device_id, route, name, error, reason, msg, path, path_msg, count, last_at }) => (
-        <li key={[device_id, route, name, error, reason, path].join(' ')} class="row refused">
-          <span class="when small faint">
-            <Moment time={last_at} />
-          </span>
-          <DeviceLink fleetId={fleetId} id={device_id} />
-          <span class="tag kind">{refusalWords[reason]}</span>
-          {name !== null && (
-            <span class="strong cut record-name">
-              <Untrusted text={name} lengthMax={80} />
+      {items.map(
+        ({ device_id, route, name, error, reason, msg, path, path_msg, count, last_at, accepted_at }) => (
+          <li key={[device_id, route, name, error, reason, path].join(' ')} class="row refused">
+            <span class="when small faint">
+              <Moment time={last_at} />
             </span>
-          )}
-          <span class="cut grow soft small">
-            <Untrusted text={path_msg === null ? msg : `${path || '/'} ${path_msg}`} lengthMax={200} />
-          </span>
-          {count > 1 && <span class="small soft">{count.toLocaleString('en')}×</span>}
-        </li>
-      ))}
+            <DeviceLink fleetId={fleetId} id={device_id} />
+            <span class="tag kind">{refusalWords[reason]}</span>
+            {name !== null && (
+              <span class="strong cut record-name">
+                <Untrusted text={name} lengthMax={80} />
+              </span>
+            )}
+            <span class="cut grow soft small">
+              <Untrusted text={path_msg === null ? msg : `${path || '/'} ${path_msg}`} lengthMax={200} />
+            </span>
+            {accepted_at !== null && accepted_at > last_at && <span class="small soft">accepted since</span>}
+            {count > 1 && <span class="small soft">{count.toLocaleString('en')}×</span>}
+          </li>
+        ),
+      )}
     </ul>
   );
 }

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { wordOf } from '../document.ts';
 import { declareRoutes } from '../routes/route.ts';
 
@@ -27,6 +27,7 @@ const diagnosisDocument = Type.Interface([findingDocument], {
     description: 'All that was found, what explains most first; kind and sentence are of the first.',
   }),
 });
+export type DiagnosisDocument = Static<typeof diagnosisDocument>;
 
 /** `…/devices/{device_id}/diagnosis`. */
 export const diagnosisRoutes = declareRoutes({

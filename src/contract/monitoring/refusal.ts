@@ -24,6 +24,7 @@ const refusalDocument = Type.Object({
   count: Type.Integer(),
   first_at: time,
   last_at: time,
+  last_address: nullable('string', { description: 'Where the last one came from, if that is known.' }),
   accepted_at: nullable('string', {
     description:
       'When a request of the same route and name was accepted last, or any, if the credentials were refused; null if none was since the first refusal.',
@@ -31,17 +32,19 @@ const refusalDocument = Type.Object({
 });
 export type RefusalDocument = Static<typeof refusalDocument>;
 
-/** What a device of a fleet is refused now. */
+/** What a device of a fleet is refused. */
 const fleetRefusalDocument = Type.Interface([refusalDocument], {
   device_id: deviceId,
   device_name: Type.String(),
   reason,
+  is_now: Type.Boolean({ description: 'False if it was accepted since, or may have been a single mistake.' }),
 });
 export type FleetRefusalDocument = Static<typeof fleetRefusalDocument>;
 
 const fleetRefusalsDocument = Type.Object({
   items: Type.Array(fleetRefusalDocument, { description: 'The last refusal first.' }),
   devices: Type.Integer({ description: 'Devices that are refused so, also those beyond `limit`.' }),
+  devices_now: Type.Integer({ description: 'Those of them that are refused now.' }),
   is_all: Type.Boolean({
     description: 'False if there may be more: 1,000 devices of a fleet are kept, those refused last.',
   }),
@@ -53,8 +56,12 @@ export const refusalRoutes = declareRoutes({
     scope: 'read',
     summary: 'List the devices of a fleet that are refused',
     description:
-      'What this node has refused to devices within the last hour and has not accepted since; of requests over a rate, where a tenth of the last minutes was refused. Only of devices that exist. In memory, so from the start of the node on; each node knows of the devices that call it.',
+      'What this node refuses to devices now: what it has refused within the last hour, a single request within ten minutes, and has not accepted since; of requests over a rate, where a tenth of the last minutes was refused. Only of devices that exist. In memory, so from the start of the node on; each node knows of the devices that call it.',
     query: Type.Object({
+      of: wordOf(['now', 'hour'], {
+        default: 'now',
+        description: 'hour: all that was refused within the last hour, whatever was accepted since.',
+      }),
       reason: Type.Optional(reason),
       kind: Type.Optional(
         wordOf(['datapoint', 'message'], { description: 'Only what was refused of this kind.' }),

@@ -150,8 +150,9 @@ export class Acceptance implements BodyTaker {
 
   onFlood(error: ApiError): void {
     const { endpoint, context } = this.#route;
-    noteRefusal(context, error, { device: this.#device?.device, endpoint, input: this.#input });
-    this.#exchange.cutOff(error);
+    const exchange = this.#exchange;
+    noteRefusal(context, error, { device: this.#device?.device, endpoint, input: this.#input, exchange });
+    exchange.cutOff(error);
   }
 
   onFloodEnd(): void {
@@ -254,7 +255,7 @@ export class Acceptance implements BodyTaker {
     const exchange = this.#exchange;
     let error = cause;
     const device = this.#device?.device;
-    noteRefusal(context, cause, { device, endpoint, input: this.#input });
+    noteRefusal(context, cause, { device, endpoint, input: this.#input, exchange });
     if (error instanceof ApiError && error.options.closeConnection) {
       exchange.refuse(error);
       return;

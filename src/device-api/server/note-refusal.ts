@@ -9,12 +9,18 @@ import {
 import type { Refusals, RefusedRequest } from '../../domain/devices/refusals.ts';
 import type { HttpContext } from './context.ts';
 import type { Endpoint, OpenEndpoint, RequestInput } from './endpoint.ts';
+import type { Exchange } from './exchange.ts';
 
 /** A request whose answer is an error. `device` is known once it has authenticated. */
 export interface RefusedInput {
   device: DeviceKey | undefined;
   endpoint: Endpoint | OpenEndpoint;
   input: RequestInput;
+}
+
+/** A request that is being refused, and whose client may have gone. */
+export interface RefusedExchange extends RefusedInput {
+  exchange: Pick<Exchange, 'addressBytes'>;
 }
 
 /**
@@ -24,13 +30,14 @@ export interface RefusedInput {
 export function noteRefusal(
   { refusals, pulses, log }: Pick<HttpContext, 'refusals' | 'pulses' | 'log'>,
   error: unknown,
-  refused: RefusedInput,
+  refused: RefusedExchange,
 ): void {
   if (!(error instanceof ApiError)) return;
   const device = refused.device ?? namedDevice(refusals, error, refused.input);
   if (device === undefined) return;
   pulses.refused(fleetIdOf(device));
-  refusals.note(device, { ...kindOf(refused.endpoint, refused.input), ...describeError(error) });
+  const address = refused.exchange.addressBytes;
+  refusals.note(device, { ...kindOf(refused.endpoint, refused.input), ...describeError(error), address });
   // Without credentials it is a lockout, which whoever calls in its name may have caused.
   if (error.code !== 'rate_limited' || refused.device === undefined) return;
   const count = refusals.countLimited(device);
@@ -63,7 +70,7 @@ export function describeError({
   code,
   message: msg,
   options: { detail, errors },
-}: ApiError): Omit<RefusedRequest, 'route' | 'name'> {
+}: ApiError): Pick<RefusedRequest, 'code' | 'detail' | 'msg' | 'error'> {
   return { code, detail, msg, error: errors?.[0] };
 }
 

@@ -12,9 +12,13 @@ const limitedShareMin = 0.1;
 /** Refused to senders of mail, not to the device. */
 const codesOfSenders: readonly string[] = ['mailbox_full', 'fleet_mail_full', 'limit_reached'];
 
-/** True if it was refused lately, and not accepted since. */
-export function isCurrent({ lastMs, acceptedMs = 0 }: Refusal, nowMs: number): boolean {
-  return nowMs - lastMs <= recentMs && acceptedMs <= lastMs;
+/**
+ * True if it was refused lately, and not accepted since. One request may have been a single mistake, which says nothing
+ * of now; with the wrong credentials, nothing else is accepted either.
+ */
+export function isCurrent({ code, count, lastMs, acceptedMs = 0 }: Refusal, nowMs: number): boolean {
+  const withinMs = count > 1 || code === 'unauthorized' ? recentMs : callsMs;
+  return nowMs - lastMs <= withinMs && acceptedMs <= lastMs;
 }
 
 /**
@@ -28,12 +32,17 @@ export function limitedShare({ requests, lastMs }: Refusal, nowMs: number): numb
   return limited === 0 || share < limitedShareMin ? undefined : share;
 }
 
+/** Why a device was refused; undefined if not the device was. */
+export function pastReasonOf({ code, detail }: Refusal): DeviceRefusalReason | undefined {
+  if (codesOfSenders.includes(code)) return undefined;
+  if (code === 'rate_limited' || code === 'schema_mismatch') return code;
+  if (detail === 'device_secret_incorrect') return 'wrong_secret';
+  return detail === 'device_disabled' ? 'disabled' : 'other';
+}
+
 /** Why a device is refused now; undefined if it is no more. */
 export function reasonOf(refusal: Refusal, nowMs: number): DeviceRefusalReason | undefined {
-  const { code, detail } = refusal;
-  if (code === 'rate_limited') return limitedShare(refusal, nowMs) === undefined ? undefined : 'rate_limited';
-  if (!isCurrent(refusal, nowMs) || codesOfSenders.includes(code)) return undefined;
-  if (detail === 'device_secret_incorrect') return 'wrong_secret';
-  if (detail === 'device_disabled') return 'disabled';
-  return code === 'schema_mismatch' ? 'schema_mismatch' : 'other';
+  const isNow =
+    refusal.code === 'rate_limited' ? limitedShare(refusal, nowMs) !== undefined : isCurrent(refusal, nowMs);
+  return isNow ? pastReasonOf(refusal) : undefined;
 }

@@ -1,12 +1,13 @@
+import { addressText } from '../../core/address.ts';
 import { plainText } from '../../core/plain-text.ts';
 import { durationText } from '../duration-text.ts';
 import type { Mail } from '../mail/mail.ts';
 import { callsMs, isCurrent, limitedShare } from './current-refusals.ts';
 import type { Refusal } from './refusals.ts';
 
-/** A mail may wait so long for a device that works. */
+/** A mail may be fetched in vain for so long by a device that works. */
 export const patienceMs = 60_000;
-/** A mail may be in the hands of a device that works for so long. */
+/** A mail may be in the hands of a device that works for so long, or wait while it works on something else. */
 const workMs = 600_000;
 /** Fetches of the head without an answer, and requeues of every mail, that are no coincidence. */
 const fetchesMin = 3;
@@ -78,15 +79,9 @@ export function diagnose(input: DiagnosisInput): Finding[] {
   return found.length > 0 ? found : [{ kind: 'ok', sentence: wellOf(input) }];
 }
 
+const ofSilence: readonly DiagnosisKind[] = ['never_seen', 'offline', 'silent'];
 /** What a device is found not to do because it does not get in. */
-const ofAbsence: readonly DiagnosisKind[] = [
-  'never_seen',
-  'offline',
-  'silent',
-  'requeues_all',
-  'never_answers',
-  'never_fetches',
-];
+const ofAbsence: readonly DiagnosisKind[] = [...ofSilence, 'requeues_all', 'never_answers', 'never_fetches'];
 const ofRefusal: readonly DiagnosisKind[] = ['schema_mismatch', 'rate_limited', 'refused'];
 
 /** What follows from each finding. */
@@ -94,14 +89,17 @@ const follows: Partial<Record<DiagnosisKind, readonly DiagnosisKind[]>> = {
   disabled: ['locked_out', 'wrong_secret', ...ofRefusal, ...ofAbsence],
   locked_out: ['wrong_secret', ...ofRefusal, ...ofAbsence],
   wrong_secret: [...ofRefusal, ...ofAbsence],
-  schema_mismatch: ['never_seen', 'offline', 'silent'],
-  rate_limited: ['never_seen', 'offline', 'silent'],
-  refused: ['never_seen', 'offline', 'silent'],
+  schema_mismatch: ['schema_mismatch', ...ofSilence],
+  rate_limited: ofSilence,
+  refused: ['refused', ...ofSilence],
 };
 
 type Rule = (input: DiagnosisInput) => string | undefined;
 
-/** Ordered by how much they explain: whoever is refused does not fetch either. */
+/**
+ * Ordered by how much they explain: whoever is refused does not fetch either. What was refused longer ago comes behind
+ * what holds now.
+ */
 const rules: readonly [DiagnosisKind, Rule][] = [
   [
     'disabled',
@@ -109,9 +107,9 @@ const rules: readonly [DiagnosisKind, Rule][] = [
   ],
   ['locked_out', lockedOut],
   ['wrong_secret', wrongSecret],
-  ['schema_mismatch', schemaMismatch],
+  ['schema_mismatch', ofCalling(schemaMismatch)],
   ['rate_limited', rateLimited],
-  ['refused', otherRefusal],
+  ['refused', ofCalling(otherRefusal)],
   ['never_seen', neverSeen],
   ['mailbox_full', mailboxFull],
   ['offline', offlineWithMail],
@@ -119,8 +117,19 @@ const rules: readonly [DiagnosisKind, Rule][] = [
   ['requeues_all', requeuesAll],
   ['never_answers', neverAnswers],
   ['never_fetches', neverFetches],
+  ['schema_mismatch', schemaMismatch],
+  ['refused', otherRefusal],
   ['delayed', onlyDelayed],
 ];
+
+/** A rule of what was refused within the last minutes, or to a device of which nothing was ever accepted. */
+function ofCalling(rule: Rule): Rule {
+  return (input) => {
+    const { refusals, lastSeenMs, nowMs } = input;
+    const calling = refusals.filter(({ lastMs }) => lastSeenMs === undefined || nowMs - lastMs <= callsMs);
+    return rule({ ...input, refusals: calling });
+  };
+}
 
 function lockedOut({ lockouts, nowMs }: DiagnosisInput): string | undefined {
   const [first, ...others] = lockouts.toSorted((a, b) => b.untilMs - a.untilMs);
@@ -134,8 +143,10 @@ function wrongSecret({ refusals, nowMs, lastSeenMs = 0 }: DiagnosisInput): strin
   const refusal = refusals.find(({ detail }) => detail === 'device_secret_incorrect');
   // It has called with the right one since.
   if (refusal === undefined || refusal.lastMs < lastSeenMs) return undefined;
-  const last = nowMs - refusal.lastMs <= callsMs ? '' : `, last ${ago(refusal.lastMs, nowMs)}`;
-  return `${isRefused(refusal, nowMs)}: wrong secret since ${ago(refusal.firstMs, nowMs)}, ${times(refusal.count)}${last}.`;
+  const { firstMs, lastMs, lastAddress, count } = refusal;
+  const from = lastAddress === undefined ? '' : ` from ${addressText(lastAddress)}`;
+  const sentence = `${isRefused(refusal, nowMs)}: wrong secret, last tried ${ago(lastMs, nowMs)}${from}`;
+  return count === 1 ? `${sentence}.` : `${sentence}; ${times(count)} since ${ago(firstMs, nowMs)}.`;
 }
 
 function schemaMismatch({ refusals, nowMs }: DiagnosisInput): string | undefined {
@@ -240,12 +251,13 @@ function neverFetches(input: DiagnosisInput): string | undefined {
     waitingSinceMs = input.nowMs,
     nowMs,
   } = input;
-  if (head === undefined || head.fetchCount > 0 || nowMs - waitingSinceMs <= patienceMs) return undefined;
+  if (head === undefined || head.fetchCount > 0 || nowMs - waitingSinceMs <= workMs) return undefined;
   const waited = durationText(nowMs - waitingSinceMs);
   if (state === 'connected') {
     return `Holds an event stream, but has not fetched ${head.name} in ${waited}: does its firmware act on new_mail?`;
   }
-  if (lastSeenMs <= waitingSinceMs) return undefined;
+  // Its answers have said for so long that there is mail.
+  if (lastSeenMs - waitingSinceMs <= workMs) return undefined;
   if (state === 'offline')
     return `Did not fetch ${head.name} when it last called: does its firmware look at X-Messages-Available?`;
   return `Calls, but has not fetched ${head.name} in ${waited}: does its firmware look at X-Messages-Available?`;

@@ -25,13 +25,17 @@ export interface RefusedRequest {
   error?: FieldError | undefined;
   /** Name in its path: a schema, or the mail that was sent to it. */
   name?: string | undefined;
+  /** Where it came from; undefined if that is not known any more, or it was no request of the device. */
+  address?: Uint8Array | undefined;
 }
 
 /** Equal refusals of one device, since this node started. */
-export interface Refusal extends RefusedRequest {
+export interface Refusal extends Omit<RefusedRequest, 'address'> {
   count: number;
   firstMs: number;
   lastMs: number;
+  /** Where the last one came from, as far as it is known. */
+  lastAddress?: Uint8Array | undefined;
   /**
    * When a request was accepted last, if one was since the first refusal: of the same route and name, or whichever
    * where the credentials were refused.
@@ -105,7 +109,7 @@ export class Refusals {
     return this.#ownOf(device) !== undefined;
   }
 
-  note(device: DeviceKey, refused: RefusedRequest, nowMs = Date.now()): void {
+  note(device: DeviceKey, { address, ...refused }: RefusedRequest, nowMs = Date.now()): void {
     const path = refused.error?.path.slice(0, pathLengthMax);
     const name = JSON.stringify([refused.route, refused.code, refused.detail, refused.name, path]);
     const fleet = this.#fleetOf(device);
@@ -115,7 +119,8 @@ export class Refusals {
     own.delete(name);
     const error = refused.error && { path: path ?? '', msg: refused.error.msg };
     const { count = 0, firstMs = nowMs } = before ?? {};
-    own.set(name, { ...refused, error, count: count + 1, firstMs, lastMs: nowMs });
+    const lastAddress = address ?? before?.lastAddress;
+    own.set(name, { ...refused, error, count: count + 1, firstMs, lastMs: nowMs, lastAddress });
     if (own.size > refusalsPerDeviceMax) dropFirst(own);
     fleet.devices.delete(device);
     fleet.devices.set(device, own);

@@ -98,6 +98,12 @@ it('devices that are refused are counted by reason and listed, until what was re
   expect((await secret.heartbeat()).status).toBe(201);
   await expect.poll(item, patience).toEqual(['SECRET0002 is refused: wrong secret.', 'SECRET0002', 1]);
   await expect.poll(async () => (await ofSchema()).items, patience).toEqual([]);
+  const ofHour = `${path}/refusals?of=hour&kind=datapoint&name=flow`;
+  expect((await server.admin<Listed>('GET', ofHour)).body).toMatchObject({
+    items: [{ device_id: 'SCHEMA0001', reason: 'schema_mismatch', is_now: false }],
+    devices: 1,
+    devices_now: 0,
+  });
   // A change of all that are refused takes those alone.
   const change = { select: { refused: 'wrong_secret' }, change: { add_tags: ['secret'] } };
   expect((await server.admin('POST', `${path}/devices:change`, change)).body).toMatchObject({ changed: 1 });

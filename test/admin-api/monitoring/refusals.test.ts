@@ -38,7 +38,15 @@ it('what a device is refused is listed with its reason, and counted when it come
     expect((await server.admin('POST', path, {})).status).toBe(expected);
   }
   const found = await refusals();
-  const none = { name: null, detail: null, path: null, path_msg: null, count: 1, accepted_at: null };
+  const none = {
+    name: null,
+    detail: null,
+    path: null,
+    path_msg: null,
+    count: 1,
+    accepted_at: null,
+    last_address: '127.0.0.1',
+  };
   const always = { msg: expect.any(String), first_at: expect.any(String), last_at: expect.any(String) };
   expect(found).toEqual([
     {
@@ -46,6 +54,7 @@ it('what a device is refused is listed with its reason, and counted when it come
       ...always,
       route: 'POST /fleets/:fleet_id/devices/:device_id/mail/:name',
       name: 'hello',
+      last_address: null,
       error: 'mailbox_full',
     },
     { ...none, ...always, route: 'POST /v1/heartbeat', error: 'unauthorized', detail: 'device_disabled' },
@@ -134,7 +143,9 @@ it('why a device is stuck is said in a sentence, by the API and by the command',
   await expect.poll(diagnosis).toMatch(/^ok: Last called .*; 1 mail waits\.$/);
   const wrong = { 'X-Device-Secret': `FOS-${'0'.repeat(32)}` };
   await device.request('POST', '/v1/heartbeat', undefined, wrong);
-  expect(await diagnosis()).toMatch(/^wrong_secret: Calls, and is refused: wrong secret since /);
+  expect(await diagnosis()).toMatch(
+    /^wrong_secret: Calls, and is refused: wrong secret, last tried .* from 127\.0\.0\.1\.$/,
+  );
   await server.admin('PATCH', device.adminPath, { enabled: false });
   const shown = await fleetpost([
     'device',

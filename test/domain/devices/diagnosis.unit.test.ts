@@ -61,7 +61,7 @@ const rows: [string, Partial<DiagnosisInput>, string][] = [
   [
     'wrong secret',
     { lastSeenMs: undefined, refusals: [{ ...refusal, detail: 'device_secret_incorrect' }] },
-    'wrong_secret: Calls, and is refused: wrong secret since 2 h ago, 3 times.',
+    'wrong_secret: Calls, and is refused: wrong secret, last tried 1 min ago; 3 times since 2 h ago.',
   ],
   [
     'wrong secret, but silent since',
@@ -69,7 +69,21 @@ const rows: [string, Partial<DiagnosisInput>, string][] = [
       lastSeenMs: undefined,
       refusals: [{ ...refusal, detail: 'device_secret_incorrect', lastMs: nowMs - 20 * minute }],
     },
-    'wrong_secret: Called, and was refused: wrong secret since 2 h ago, 3 times, last 20 min ago.',
+    'wrong_secret: Called, and was refused: wrong secret, last tried 20 min ago; 3 times since 2 h ago.',
+  ],
+  [
+    'wrong secret, once, from where',
+    {
+      refusals: [
+        {
+          ...refusal,
+          detail: 'device_secret_incorrect',
+          count: 1,
+          lastAddress: Uint8Array.of(192, 0, 2, 9),
+        },
+      ],
+    },
+    'wrong_secret: Calls, and is refused: wrong secret, last tried 1 min ago from 192.0.2.9.',
   ],
   [
     'locked out',
@@ -195,6 +209,44 @@ it('what is over is not said: a wrong secret before the last call, an old refusa
   expect(sentenceOf({ refusals: [accepted, { ...accepted, code: 'rate_limited' }] })).toContain('ok: ');
   const before = { ...accepted, acceptedMs: nowMs - hour };
   expect(sentenceOf({ refusals: [before] })).toContain('schema_mismatch: ');
+});
+
+it('what holds now comes first, and a single refusal is no reason any more after ten minutes', () => {
+  const refused = {
+    ...refusal,
+    code: 'schema_mismatch' as const,
+    name: 'climate',
+    lastMs: nowMs - 25 * minute,
+  };
+  const late =
+    'Called, and was refused: its messages did not match schema climate (3 times, last 25 min ago).';
+  const hanging = { ...mail, fetchCount: 73, firstFetchedAtMs: nowMs - 25 * minute };
+  const never = 'Fetches lock_check again and again (73 times, first 25 min ago) and never answers.';
+  expect(findings({ mailboxSize: 1, mails: [hanging], refusals: [refused] })).toEqual([never, late]);
+  const once = { ...refused, count: 1 };
+  expect(findings({ mailboxSize: 1, mails: [hanging], refusals: [once] })).toEqual([never]);
+  expect(sentenceOf({ refusals: [once] })).toContain('ok: ');
+  const silent = { state: 'offline', lastSeenMs: nowMs - 25 * minute } as const;
+  expect(findings({ ...silent, refusals: [refused] })).toEqual([
+    'Fell silent 20 min ago: it last called 25 min ago from 192.0.2.7; no mail waits.',
+    late,
+  ]);
+  expect(findings({ ...silent, refusals: [once] })).toHaveLength(1);
+  // Of a device of which nothing was accepted, it is all that is known.
+  expect(findings({ state: 'offline', lastSeenMs: undefined, refusals: [refused] })).toEqual([late]);
+});
+
+it('a device is asked about mail that it does not fetch after ten minutes of answers that there is some', () => {
+  const waiting = (waitingMs: number, seenMs: number) =>
+    sentenceOf({
+      mailboxSize: 1,
+      mails: [mail],
+      waitingSinceMs: nowMs - waitingMs,
+      lastSeenMs: nowMs - seenMs,
+    });
+  expect(waiting(2 * minute, 1_000)).toContain('ok: ');
+  expect(waiting(11 * minute, 2 * minute)).toContain('ok: ');
+  expect(waiting(11 * minute, 1_000)).toContain('never_fetches: ');
 });
 
 function findings(change: Partial<DiagnosisInput>): string[] {

@@ -10,10 +10,10 @@ const everySeconds = 15;
 /** Refusals that are shown; the rest is counted. */
 const shownMax = 20;
 
-/** Devices whose requests the schema refuses now, and why. */
+/** Devices whose requests the schema has refused, also those that it takes again, and why. */
 export function RefusedBy({ fleetId, kind, name }: SchemaName & { kind: 'datapoint' | 'message' }) {
   const path = pathTo('/fleets/{fleet_id}/refusals', { fleet_id: fleetId });
-  const query = { reason: 'schema_mismatch', kind, name, limit: shownMax } as const;
+  const query = { of: 'hour', reason: 'schema_mismatch', kind, name, limit: shownMax } as const;
   const refused = useDocument(path, everySeconds, query);
   return (
     <Section
@@ -21,14 +21,20 @@ export function RefusedBy({ fleetId, kind, name }: SchemaName & { kind: 'datapoi
       note={<ReadNote readAtMs={refused.readAtMs} failingSinceMs={refused.failingSinceMs} />}
     >
       <Loaded resource={refused}>
-        {({ items, devices, is_all }) =>
+        {({ items, devices, devices_now, is_all }) =>
           items.length === 0 ? (
-            <p class="empty">Nothing that was not accepted since.</p>
+            <p class="empty">It has refused nothing.</p>
           ) : (
             <>
-              <p class="below warn">
-                {devices.toLocaleString('en')} {is_all ? '' : 'or more '}
-                {devices === 1 ? 'device is' : 'devices are'} refused by it.
+              <p class={devices_now > 0 ? 'below warn' : 'below'}>
+                {devices_now.toLocaleString('en')} {devices_now === 1 ? 'device is' : 'devices are'} refused
+                now
+                {devices > devices_now && (
+                  <>
+                    , {devices.toLocaleString('en')} {is_all ? '' : 'or more '}were within the hour
+                  </>
+                )}
+                .
               </p>
               <RefusedRows fleetId={fleetId} items={items} />
             </>
