@@ -187,6 +187,12 @@ it('a mail is written by the form of its schema, and seen being fetched and ackn
   expect(await send.getAttribute('aria-disabled')).toBe('true');
   await page.getByText('rpm: At most 3,000.').waitFor();
   await page.getByLabel(/^rpm/).fill('1450');
+  // What was written outlives Esc, and a load of the page.
+  await page.keyboard.press('Escape');
+  await page.getByLabel(/^rpm/).waitFor({ state: 'detached' });
+  await page.reload();
+  await page.getByRole('button', { name: 'Send mail' }).click();
+  await expect.poll(() => page.getByLabel(/^rpm/).inputValue()).toBe('1450');
   await send.click();
   await page.getByText('Not fetched yet').waitFor();
   const { headers, json } = await lamp.next();

@@ -7,11 +7,12 @@ import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { DeviceLink } from '../../parts/device.tsx';
+import { Fact } from '../../parts/facts.tsx';
 import { Payload } from '../../parts/payload.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
-import { pathOfMail } from '../../server/device-path.ts';
-import { useResource } from '../../server/resource.ts';
+import { pathOfDevice, pathOfMail } from '../../server/device-path.ts';
+import { useDocument, useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { isSettled, MailLife, useReceipt } from './mail-life.tsx';
 
@@ -47,6 +48,11 @@ export function MailScreen({ fleetId, deviceId, mailId }: MailProps) {
         {(document) => (
           <div class="columns">
             <div>
+              <Section title="Life">
+                <div class="below">
+                  <MailLife receipt={document} isExact />
+                </div>
+              </Section>
               <Section title="Payload">
                 <div class="below">
                   <MailPayload fleetId={fleetId} receipt={document} />
@@ -61,22 +67,35 @@ export function MailScreen({ fleetId, deviceId, mailId }: MailProps) {
               )}
             </div>
             <div>
-              <Section title="Life">
-                <div class="below">
-                  <MailLife receipt={document} isExact />
-                </div>
-              </Section>
-              <Section title="Id">
-                <p class="inline">
-                  <code class="small">{document.mail_id}</code>
-                  <CopyButton text={document.mail_id} label="Copy the id" />
-                </p>
+              <Section title="Facts">
+                <dl class="facts">
+                  <Fact name="Device">
+                    <DeviceName fleetId={fleetId} deviceId={deviceId} />
+                    <DeviceLink fleetId={fleetId} id={deviceId} />
+                  </Fact>
+                  <Fact name="Id">
+                    <span class="inline">
+                      <code class="small">{document.mail_id}</code>
+                      <CopyButton text={document.mail_id} label="Copy the id" />
+                    </span>
+                  </Fact>
+                </dl>
               </Section>
             </div>
           </div>
         )}
       </Loaded>
     </Screen>
+  );
+}
+
+/** The name of the device, where it has one. */
+function DeviceName({ fleetId, deviceId }: { fleetId: string; deviceId: string }) {
+  const { name = '' } = useDocument(pathOfDevice(fleetId, deviceId)).value ?? {};
+  return name === '' ? null : (
+    <div>
+      <Untrusted text={name} lengthMax={80} />
+    </div>
   );
 }
 

@@ -113,12 +113,14 @@ function NameAndPayload(props: Pick<MailFormProps, 'fleetId' | 'draft' | 'errors
     async (signal) => formFieldsOf(await call('GET', path, { signal })) ?? [],
   );
   const fields = hasSchema ? (schema.value ?? []) : [];
+  const isRead = schemas.value !== undefined && (!hasSchema || (schema.value ?? schema.error) !== undefined);
   // Another schema begins another form
-  useEffect(
+  useEffect(() => {
+    if (!isRead) return;
     // What was written as JSON is not thrown away.
-    () => onChange({ fields, mode: fields.length > 0 && draft.json === '{}' ? 'form' : 'json' }),
-    [draft.name, schema.value],
-  );
+    const isForm = fields.length > 0 && (draft.mode === 'form' || draft.json === '{}');
+    onChange({ fields, mode: isForm ? 'form' : 'json' });
+  }, [draft.name, isRead, schema.value]);
   const toJson = (): void => onChange({ mode: 'json', json: draftPayload(draft) ?? draft.json });
   return (
     <>

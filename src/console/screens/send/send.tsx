@@ -3,6 +3,7 @@ import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { ReceiptDocument, SentMailDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Drawer } from '../../forms/dialogs.tsx';
+import { type KeptDraft, useDraft } from '../../page/drafts.ts';
 import { path } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
@@ -78,8 +79,8 @@ function commandOf(fleetId: string, recipient: Recipient, draft: Draft): string[
 
 /** Writes a mail to one device or to many, and then shows what becomes of it. */
 export function SendDrawer({ fleetId, recipient }: { fleetId: string; recipient: Recipient }) {
-  const [draft, setDraft] = useState<Draft>(() => emptyDraft(recipient));
-  const [sent, setSent] = useState<Sent | undefined>();
+  const draft = useDraft<Draft>(`${fleetId}/send/${draftName(recipient)}`, emptyDraft(recipient));
+  const [sent, setSent] = useState<{ what: Sent; draft: Draft } | undefined>();
   const close = (): void => {
     sendTo.value = undefined;
   };
@@ -87,26 +88,48 @@ export function SendDrawer({ fleetId, recipient }: { fleetId: string; recipient:
     <DraftDrawer
       fleetId={fleetId}
       recipient={recipient}
-      draft={draft}
-      onDraft={setDraft}
-      onSent={setSent}
+      kept={draft}
+      onSent={(what) => {
+        setSent({ what, draft: draft.value });
+        draft.discard();
+      }}
       onClose={close}
     />
   ) : (
-    <SentDrawer fleetId={fleetId} sent={sent} onClose={close} onAgain={() => setSent(undefined)} />
+    <SentDrawer
+      fleetId={fleetId}
+      sent={sent.what}
+      onClose={close}
+      onAgain={() => {
+        draft.change(sent.draft);
+        setSent(undefined);
+      }}
+    />
   );
+}
+
+/** What a draft is kept under: whom it is for, and the mail that it began as. */
+function draftName(recipient: Recipient): string {
+  const { mail } = recipient;
+  const to =
+    'deviceId' in recipient
+      ? recipient.deviceId
+      : 'ids' in recipient
+        ? `${recipient.ids.length} ${recipient.ids[0]}`
+        : `all ${recipient.text}`;
+  return mail === undefined ? to : `${to} ${mail.name} ${mail.payload.length} ${mail.payload.slice(0, 200)}`;
 }
 
 interface DraftDrawerProps {
   fleetId: string;
   recipient: Recipient;
-  draft: Draft;
-  onDraft: (change: (before: Draft) => Draft) => void;
+  kept: KeptDraft<Draft>;
   onSent: (sent: Sent) => void;
   onClose: () => void;
 }
 
-function DraftDrawer({ fleetId, recipient: asked, draft, onDraft, onSent, onClose }: DraftDrawerProps) {
+function DraftDrawer({ fleetId, recipient: asked, kept, onSent, onClose }: DraftDrawerProps) {
+  const { value: draft, isChanged } = kept;
   // One key for one mail: sent again after an answer that was lost, it is queued once.
   const [key, setKey] = useState(newIdempotencyKey);
   const [isAsked, setAsked] = useState(false);
@@ -116,7 +139,7 @@ function DraftDrawer({ fleetId, recipient: asked, draft, onDraft, onSent, onClos
   const count = counted.value;
   const problem = target.problem ?? problemOf(draft) ?? (selection && countProblem(counted));
   const change = (changed: Partial<Draft>): void => {
-    onDraft((before) => ({ ...before, ...changed }));
+    kept.change(changed);
     setKey(newIdempotencyKey());
   };
   const send = (): void => {
@@ -138,9 +161,16 @@ function DraftDrawer({ fleetId, recipient: asked, draft, onDraft, onSent, onClos
       title={'deviceId' in asked ? 'Send mail' : `Send mail to ${recipientText(asked)}`}
       onClose={onClose}
       foot={
-        <SendButton problem={problem} isBusy={isBusy} onClick={ask}>
-          {sendText(count, draft.pauseAfter)}
-        </SendButton>
+        <>
+          <SendButton problem={problem} isBusy={isBusy} onClick={ask}>
+            {sendText(count, draft.pauseAfter)}
+          </SendButton>
+          {isChanged && (
+            <Act kind="plain" onClick={kept.discard} title="It is kept in this tab until then">
+              Discard
+            </Act>
+          )}
+        </>
       }
     >
       <MailForm

@@ -20,11 +20,12 @@ export interface MailSentProps {
 export function MailSent({ fleetId, deviceId, mail }: MailSentProps) {
   const { mail_id, mailbox_size } = mail;
   const receipt = useReceipt(fleetId, deviceId, mail_id);
+  const isWaiting = receipt.value === undefined || receipt.value.state === 'queued';
   return (
     <>
       <p>
-        <DeviceLink fleetId={fleetId} id={deviceId} /> has {mailbox_size}{' '}
-        {mailbox_size === 1 ? 'mail' : 'mails'} in its mailbox.{' '}
+        To <DeviceLink fleetId={fleetId} id={deviceId} />
+        {isWaiting && mailbox_size > 1 && `, behind ${counted(mailbox_size - 1)}`}.{' '}
         <a class="link" href={href([fleetId, 'devices', deviceId, 'mail', mail_id])}>
           Open this mail
         </a>
@@ -32,6 +33,10 @@ export function MailSent({ fleetId, deviceId, mail }: MailSentProps) {
       <Loaded resource={receipt}>{(document) => <MailLife receipt={document} />}</Loaded>
     </>
   );
+}
+
+function counted(mails: number): string {
+  return `${mails.toLocaleString('en')} ${mails === 1 ? 'mail' : 'mails'} of its mailbox`;
 }
 
 /** How far a broadcast is that was just started. */
