@@ -67,8 +67,28 @@ it('devices that are refused are counted by reason on Now, and seen in the list,
   await page.waitForURL(/q=refused%3Aany/);
   await page.getByRole('link', { name: 'LAMP000011' }).waitFor();
   expect(await rows(page).count()).toBe(3);
+  expect(await rows(page).getByText('refused', { exact: true }).count()).toBe(3);
+  expect(
+    await page.getByRole('navigation', { name: 'Quick filters' }).locator('[aria-current]').innerText(),
+  ).toBe('Refused');
+  await console.go(`${fleet.fleetId}/devices?q=tag:hall`);
+  await page
+    .getByRole('row', { name: /LAMP000011/ })
+    .getByText('refused')
+    .waitFor();
+  await console.go(`${fleet.fleetId}/devices/LAMP000020`);
+  await page.getByText(/wrong secret, last tried .* ago from 127\.0\.0\.1\./).waitFor();
+  const facts = page.getByRole('region', { name: 'Facts' });
+  await facts.getByText('refused', { exact: true }).waitFor();
+  await facts.getByText('Last tried').waitFor();
+  await page.getByRole('button', { name: 'New secret…' }).click();
+  await page.getByRole('dialog', { name: 'New secret' }).waitFor();
+  await page.keyboard.press('Escape');
+  // One that sent what fits since is no more refused, but was.
+  await devices[12]?.request('POST', '/v1/datapoint/flow', { rate: 'little' });
+  await devices[12]?.request('POST', '/v1/datapoint/flow', { rate: 1 });
   await console.go(`${fleet.fleetId}/schemas/datapoint/flow`);
-  await page.getByText('1 device is refused by it.').waitFor();
+  await page.getByText('1 device is refused now, 2 were within the hour.').waitFor();
   await page.getByRole('link', { name: 'LAMP000011' }).waitFor();
   await console.go(`${fleet.fleetId}/live`);
   await page.getByLabel('Kind').selectOption('refused');

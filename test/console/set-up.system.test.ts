@@ -238,6 +238,7 @@ it('a device is renamed, tagged and deleted where it stands, and by name in the 
   await question.getByLabel('Its id').fill('VALV000001');
   await yes.click();
   await page.waitForURL(`**/console/${fleetId}/devices`);
+  await page.getByText('VALV000001 is deleted, with 2 mails.').waitFor();
   expect((await server.admin('GET', `${path}/VALV000001`)).status).toBe(404);
   expect(console.faults).toEqual([]);
 });

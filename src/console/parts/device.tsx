@@ -1,12 +1,19 @@
 import type { DeviceDocument } from '../../contract/device.ts';
 import { href } from '../page/router.ts';
 
-/** The connection state of a device, or that it is disabled, which comes before. */
-export function StateMark({ device }: { device: Pick<DeviceDocument, 'state' | 'enabled'> }) {
-  const state = device.enabled ? device.state : 'disabled';
+export interface StateMarkProps {
+  device: Pick<DeviceDocument, 'state' | 'enabled'>;
+  /** Why it is refused now; absent if it is not. */
+  refused?: string | undefined;
+}
+
+/** The state of a device, the one that matters most: disabled, refused, else whether it is connected. */
+export function StateMark({ device, refused }: StateMarkProps) {
+  const { enabled, state: connection } = device;
+  const state = !enabled ? 'disabled' : refused !== undefined ? 'refused' : connection;
   const isQuiet = state === 'offline' || state === 'disabled';
   return (
-    <span class={`state is-${state}`}>
+    <span class={`state is-${state}`} title={state === 'refused' ? `${refused}; ${connection}` : undefined}>
       <span class={`word ${isQuiet ? 'soft' : ''}`}>{state}</span>
     </span>
   );

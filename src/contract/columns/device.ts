@@ -12,7 +12,7 @@ export const deviceColumns = [
   { name: 'mailbox_size', label: 'Mail', kind: 'count' },
   {
     name: 'waiting_since',
-    label: 'First waits since',
+    label: 'Mail waits since',
     kind: 'time',
     none: '',
     isPageOnly: true,

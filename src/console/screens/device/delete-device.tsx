@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Field } from '../../forms/field.tsx';
+import { tellDone } from '../../forms/toast.tsx';
 import { go, href } from '../../page/router.ts';
 import { call } from '../../server/client.ts';
 import { pathOfDevice } from '../../server/device-path.ts';
@@ -38,7 +39,12 @@ export function DeleteDevice({ fleetId, device, onClose }: DeleteDeviceProps) {
       }
       work={() => call('DELETE', pathOfDevice(fleetId, device_id))}
       onClose={onClose}
-      onDone={() => go(href([fleetId, 'devices']))}
+      onDone={() => {
+        go(href([fleetId, 'devices']));
+        tellDone(
+          `${device_id} is deleted, with ${mails === 1 ? '1 mail' : `${mails.toLocaleString('en')} mails`}.`,
+        );
+      }}
     >
       <code>{device_id}</code> goes for good, with {mailbox}, and is refused from then on. What it sent stays
       in the log until its retention ends.

@@ -1,5 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
+import type { DiagnosisDocument } from '../../../contract/monitoring/diagnosis.ts';
+import type { RefusalDocument } from '../../../contract/monitoring/refusal.ts';
+import { below } from '../../../contract/routes/path.ts';
 import { tellDone } from '../../forms/toast.tsx';
 import { Screen } from '../../frame/frame.tsx';
 import { lazyScreen } from '../../frame/lazy-screen.tsx';
@@ -42,6 +45,8 @@ export interface DeviceProps {
 export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
   const path = pathOfDevice(fleetId, deviceId);
   const device = useDocument(path, everySeconds);
+  const diagnosis = useDocument(below(path, '/diagnosis', {}), everySeconds);
+  const refusals = useDocument(below(path, '/refusals', {}), everySeconds);
   const { value } = device;
   const [edited, setEdited] = useState<EditedFact | undefined>();
   return (
@@ -52,13 +57,13 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
             <Untrusted text={value.name} lengthMax={80} />
           </span>
         ) : (
-          'Device'
+          <code>{deviceId}</code>
         )
       }
       name={value?.name}
       beside={
         <span class="inline id">
-          <code class="soft">{deviceId}</code>
+          {value !== undefined && value.name !== '' && <code class="soft">{deviceId}</code>}
           <CopyButton text={deviceId} label="Copy the id" />
         </span>
       }
@@ -71,7 +76,7 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
       <Loaded resource={device} otherwise={() => <NearestDevices fleetId={fleetId} deviceId={deviceId} />}>
         {(document) => (
           <>
-            <Diagnosis fleetId={fleetId} deviceId={deviceId} everySeconds={everySeconds} />
+            <Diagnosis fleetId={fleetId} deviceId={deviceId} diagnosis={diagnosis} />
             <div class="columns">
               <div>
                 <Mailbox fleetId={fleetId} device={document} everySeconds={everySeconds} />
@@ -81,11 +86,12 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
                 <Facts
                   fleetId={fleetId}
                   device={document}
+                  refused={refusedOf(diagnosis.value, refusals.value?.items ?? [])}
                   edited={edited}
                   onEdit={setEdited}
                   onChanged={device.refresh}
                 />
-                <LastRefusals fleetId={fleetId} deviceId={deviceId} />
+                <LastRefusals refusals={refusals} />
                 <DeviceProgram
                   fleetId={fleetId}
                   deviceId={deviceId}
@@ -98,6 +104,23 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
       </Loaded>
     </Screen>
   );
+}
+
+/** Findings of devices that call in vain, or are refused some of what they send. */
+const refusedKinds: Readonly<Partial<Record<DiagnosisDocument['kind'], string>>> = {
+  locked_out: 'locked out',
+  wrong_secret: 'wrong secret',
+  schema_mismatch: 'schema',
+  rate_limited: 'too many requests',
+  refused: 'refused',
+};
+
+/** Why a device is refused now, if that is what explains most; of one whose secret is wrong, with its last attempt. */
+function refusedOf(diagnosis: DiagnosisDocument | undefined, refusals: readonly RefusalDocument[]) {
+  const why = diagnosis && refusedKinds[diagnosis.kind];
+  if (why === undefined) return undefined;
+  // Of others it is when it was last seen.
+  return { why, last: refusals.find(({ detail }) => detail === 'device_secret_incorrect') };
 }
 
 interface DeviceToolsProps {

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { ShownDeviceDocument } from '../../../contract/device.ts';
+import type { RefusalDocument } from '../../../contract/monitoring/refusal.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Section } from '../../frame/frame.tsx';
 import { lazyScreen } from '../../frame/lazy-screen.tsx';
@@ -22,13 +23,15 @@ export type EditedFact = 'name' | 'tags';
 export interface FactsProps {
   fleetId: string;
   device: ShownDeviceDocument;
+  /** Why it is refused now, and its last attempt with a wrong secret; undefined if it is not refused. */
+  refused: { why: string; last: RefusalDocument | undefined } | undefined;
   edited: EditedFact | undefined;
   onEdit: (fact: EditedFact | undefined) => void;
   onChanged: () => void;
 }
 
 /** Lists what the server knows of a device. */
-export function Facts({ fleetId, device, edited, onEdit, onChanged }: FactsProps) {
+export function Facts({ fleetId, device, refused, edited, onEdit, onChanged }: FactsProps) {
   const { last_seen, last_address, created_at, old_secret_until, waiting_since, next_delivery_at } = device;
   const { name, tags } = device;
   const editing = {
@@ -52,8 +55,19 @@ export function Facts({ fleetId, device, edited, onEdit, onChanged }: FactsProps
           )}
         </Fact>
         <Fact name="State">
-          <StateMark device={device} />
+          <StateMark device={device} refused={refused?.why} />
         </Fact>
+        {refused?.last !== undefined && (
+          <Fact name="Last tried">
+            <Moment time={refused.last.last_at} />
+            {refused.last.last_address !== null && (
+              <>
+                {' '}
+                from <span class="mono">{refused.last.last_address}</span>
+              </>
+            )}
+          </Fact>
+        )}
         <Fact name="Last seen">{last_seen === null ? 'never' : <Moment time={last_seen} />}</Fact>
         <Fact name="From" class="mono">
           {last_address ?? '–'}

@@ -12,8 +12,10 @@ export interface DeviceTableProps {
   fleetId: string;
   items: readonly DeviceDocument[];
   ids: ReadonlySet<string>;
-  /** Refusals by device, in a list of refused devices. */
-  refusals?: readonly FleetRefusalDocument[] | undefined;
+  /** What is refused now, by device. */
+  refusals: ReadonlyMap<string, readonly FleetRefusalDocument[]>;
+  /** True if it lists devices that are refused: then it says why. */
+  isOfRefused: boolean;
   /** Row that the keys are at. */
   cursor: number;
   sorts: NonNullable<ListTableProps<DeviceDocument, typeof deviceColumns>['sorts']>;
@@ -47,8 +49,9 @@ function Why({ refusals }: { refusals: readonly FleetRefusalDocument[] }) {
 }
 
 /** A page of devices with a box to select each. */
-export function DeviceTable({ fleetId, items, ids, refusals, cursor, sorts, onIds }: DeviceTableProps) {
-  const columns: readonly ShownColumn[] = refusals === undefined ? deviceColumns : refusedColumns;
+export function DeviceTable(props: DeviceTableProps) {
+  const { fleetId, items, ids, refusals, isOfRefused, cursor, sorts, onIds } = props;
+  const columns: readonly ShownColumn[] = isOfRefused ? refusedColumns : deviceColumns;
   return (
     <ListTable
       columns={columns}
@@ -65,7 +68,10 @@ export function DeviceTable({ fleetId, items, ids, refusals, cursor, sorts, onId
         labelOf: ({ device_id }) => device_id,
       }}
       cells={{
-        state: (device) => <StateMark device={device} />,
+        state: (device) => {
+          const [last] = refusals.get(device.device_id) ?? [];
+          return <StateMark device={device} refused={last && refusalWords[last.reason]} />;
+        },
         device_id: ({ device_id }) => (
           <a href={href([fleetId, 'devices', device_id])} class="mono" data-opens>
             {device_id}
@@ -76,9 +82,7 @@ export function DeviceTable({ fleetId, items, ids, refusals, cursor, sorts, onId
             <Untrusted text={name} lengthMax={120} />
           </span>
         ),
-        why: ({ device_id }) => (
-          <Why refusals={refusals?.filter((one) => one.device_id === device_id) ?? []} />
-        ),
+        why: ({ device_id }) => <Why refusals={refusals.get(device_id) ?? []} />,
         tags: ({ tags }) => <Tags fleetId={fleetId} tags={tags} />,
         mailbox_size: ({ mailbox_size }) => (
           <span class={mailbox_size === 0 ? 'faint' : mailbox_size >= manyMails ? 'warn strong' : ''}>

@@ -2,6 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { DeviceDocument, DeviceFilterDocument } from '../../../contract/device.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { type Path, pathTo } from '../../../contract/routes/path.ts';
+import { groupBy } from '../../../core/groups.ts';
 import { Screen } from '../../frame/frame.tsx';
 import { lazyScreen } from '../../frame/lazy-screen.tsx';
 import { Pages } from '../../lists/pages.tsx';
@@ -224,6 +225,7 @@ function Found({ fleetId, query, page, onChanged }: FoundProps) {
           items={items}
           ids={isAll ? new Set(items.map(({ device_id }) => device_id)) : ids}
           refusals={refusals}
+          isOfRefused={filter.refused !== undefined}
           cursor={cursor}
           sorts={{ last_seen: sortOf(fleetId, text, order) }}
           onIds={(changed) => {
@@ -246,12 +248,14 @@ function Found({ fleetId, query, page, onChanged }: FoundProps) {
   );
 }
 
-/** Refusals by device, of a list of refused devices; undefined for another list. */
-function useRefusals(fleetId: string, refused: DeviceFilterDocument['refused']) {
+/** What devices are refused now, by device; of a list of refused ones, for its reason alone. */
+function useRefusals(fleetId: string, refused: DeviceFilterDocument['refused'] = 'any') {
   const path = pathTo('/fleets/{fleet_id}/refusals', { fleet_id: fleetId });
-  const query = { limit: 1_000, ...(refused !== 'any' && { reason: refused }) };
-  const { value } = useDocument(refused === undefined ? undefined : path, everySeconds, query);
-  return refused === undefined ? undefined : (value?.items ?? []);
+  const { value } = useDocument(path, everySeconds, {
+    limit: 1_000,
+    ...(refused !== 'any' && { reason: refused }),
+  });
+  return useMemo(() => groupBy(value?.items ?? [], ({ device_id }) => device_id), [value]);
 }
 
 /** A page by last sight: the server knows it to ten minutes in its index, and exactly of each device. */

@@ -25,19 +25,31 @@ export function withStateWord(text: string, word: string): string {
   return `${text.replace(stateWord, '').trim()} ${word}`.trim();
 }
 
+/** The words of a query for how a device is, in whatever order they were written. */
+function stateWordsOf(text: string): string {
+  const words = text.match(stateWord) ?? [];
+  return words
+    .map((word) => word.trim())
+    .sort()
+    .join(' ');
+}
+
 /** Ways to the lists that are asked for most, and to the queries that were saved. */
 export function QuickFilters({ fleetId, text }: { fleetId: string; text: string }) {
   const [isSaving, setSaving] = useState(false);
   const saved = savedQueries(fleetId);
-  const current = (text.match(stateWord) ?? []).join(' ').trim();
+  const current = stateWordsOf(text);
   const own = saved.find((one) => one.text === text);
   return (
     <nav class="chips" aria-label="Quick filters">
       {states.map(([name, word]) => (
         <Chip
           key={name}
-          href={href([fleetId, 'devices'], { q: withStateWord(text, word) })}
-          isCurrent={current === word}
+          href={href([fleetId, 'devices'], {
+            q: word === '' ? undefined : withStateWord(text, word),
+            order: word.startsWith('silent:') ? '-seen' : undefined,
+          })}
+          isCurrent={word === '' ? text === '' : current === stateWordsOf(word)}
         >
           {name}
         </Chip>
