@@ -132,6 +132,9 @@ class FleetView {
   }
 }
 
+/** Shared by all records of a sync that are refused for it. */
+const schemaNotFound = new ApiError('schema_not_found');
+
 /** The fleets known to one thread, changed one update at a time; without those that are being deleted. */
 export class Fleets {
   readonly #views = new Map<string, FleetView>();
@@ -169,7 +172,7 @@ export class Fleets {
   /** @throws ApiError schema_not_found (D2, D12). */
   schema(fleetId: string, kind: SchemaKind, name: string): Schema {
     const schema = this.#views.get(fleetId)?.schema(kind, name);
-    if (schema === undefined) throw new ApiError('schema_not_found');
+    if (schema === undefined) throw schemaNotFound;
     return schema;
   }
 

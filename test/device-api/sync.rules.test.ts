@@ -185,6 +185,13 @@ describe('D29: the answer', () => {
     expect((await sync({ mail: { max: 0 } }, own)).json).toMatchObject({ mail: [], mailbox_size: 2 });
   });
 
+  it('D29: small items count as more than their bytes, for the requests behind them', async () => {
+    const limited = await createFleet(server, { device_bytes_per_second_max: 1_000 });
+    const own = await limited.createDevice();
+    expect((await sync({ records: times(500, 1) }, own)).status).toBe(200);
+    expectError(await sync({}, own), 429, 'rate_limited');
+  });
+
   it('D7: a requeue counts the payload, which is written anew, for the bytes of its device', async () => {
     const limited = await createFleet(server, { device_bytes_per_second_max: 100 });
     const own = await limited.createDevice();

@@ -34,9 +34,13 @@ export function parseDeepJson(bytes: Buffer): unknown {
   }
 }
 
+// A sync may have hundreds of records that are refused for the same: they share the error.
+const notAnObject = new ApiError('invalid_body', { msg: 'The body must be a JSON object.' });
+const noField = new ApiError('invalid_body', { msg: 'A datapoint must have at least one field.' });
+
 function asObject(value: unknown): JsonObject {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw new ApiError('invalid_body', { msg: 'The body must be a JSON object.' });
+  throw notAnObject;
 }
 
 /** Parses a schema that is to be stored. @throws ApiError invalid_json, invalid_schema. */
@@ -51,8 +55,7 @@ export function parseSchema(bytes: Buffer): JsonObject {
 /** A datapoint: an object with at least one member (D10). @throws ApiError invalid_body */
 export function asDatapoint(value: unknown): JsonObject {
   const object = asObject(value);
-  if (isEmpty(object))
-    throw new ApiError('invalid_body', { msg: 'A datapoint must have at least one field.' });
+  if (isEmpty(object)) throw noField;
   return object;
 }
 

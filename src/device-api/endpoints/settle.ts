@@ -20,12 +20,12 @@ function prefersNext(prefer: string): boolean {
   return plain.split(',').some((preference) => preference.split(';', 1)[0] === representation);
 }
 
-/** The error of a settlement (D15). */
-export function settleError(result: SettleOutcome['result'], mailboxSize?: number): ApiError | undefined {
-  if (result === 'settled') return undefined;
-  const options = mailboxSize === undefined ? {} : { mailboxSize };
-  return new ApiError(result === 'not_found' ? 'mail_not_found' : 'mail_already_settled', options);
-}
+/** The errors of settlements (D15): a sync shares them among its own. */
+export const settleErrors: Readonly<Record<SettleOutcome['result'], ApiError | undefined>> = {
+  settled: undefined,
+  not_found: new ApiError('mail_not_found'),
+  already_settled: new ApiError('mail_already_settled'),
+};
 
 /** `PUT /v1/mailbox/ack|reject|requeue/:mail_id` (D14, D15), with a reply (D31). Errors too carry the mailbox size. */
 function settle(verb: SettleVerb): Endpoint {
@@ -56,8 +56,8 @@ function settle(verb: SettleVerb): Endpoint {
         if (fetched !== undefined) activity.restoreFetches(cached, mailId, fetched);
         throw error;
       });
-      const refused = settleError(result, mailboxSize);
-      if (refused !== undefined) throw refused;
+      const refused = settleErrors[result];
+      if (refused !== undefined) throw new ApiError(refused.code, { mailboxSize });
       if (head === undefined) return withMailbox(settledReply, mailboxSize);
       const onMail = (id: string, mail: Mail): void => activity.fetched(cached, id, mail.id);
       return headReply(head, { onMail, headers: applied });

@@ -1,6 +1,7 @@
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid } from '../../core/uuid.ts';
 import type { SyncSettle } from '../../domain/sync/sync.ts';
+import { addBytes } from '../limits/rate-limit.ts';
 import { countRequeues } from '../limits/requeue-bytes.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
@@ -9,8 +10,8 @@ import { type JudgedRecords, judgeRecords } from '../sync/judged-records.ts';
 import { judgeSettlements } from '../sync/judged-settlements.ts';
 import { noteRecords, noteSettlements } from '../sync/noted-items.ts';
 import { syncReply } from '../sync/sync-answer.ts';
-import { parseSync, type SyncBody } from '../sync/sync-body.ts';
-import { settleError } from './settle.ts';
+import { bytesBeyond, parseSync, type SyncBody } from '../sync/sync-body.ts';
+import { settleErrors } from './settle.ts';
 
 /** `POST /v1/sync`: a whole wake in one request and one transaction (D29, D30, D31). */
 export const sync: Endpoint = {
@@ -20,14 +21,17 @@ export const sync: Endpoint = {
   writes: true,
   async handle(request: DeviceRequest, context: HttpContext): Promise<Reply> {
     const { device, fleetId, cached, shard } = request;
-    const { activity, config, refusals } = context;
+    const { activity, config, fleets, refusals } = context;
     // The library's bytes are gone with the first await.
-    const body = parseSync(Buffer.from(request.input.body));
+    const bytes = Buffer.from(request.input.body);
+    const body = parseSync(bytes);
     const records = await judgeRecords(body, fleetId, context);
-    const settlements = await judgeSettlements(body, request, context.fleets);
+    const settlements = await judgeSettlements(body, request, fleets);
     const accepted = settlements.filter((one): one is SyncSettle => !(one instanceof ApiError));
     const requeued = accepted.filter(({ verb }) => verb === 'requeue').map(({ mailId }) => mailId);
     if (requeued.length > 0) await countRequeues(request, context, requeued);
+    // Behind the mail that it requeues, which is refused only for what was counted before.
+    addBytes(cached, context, bytesBeyond(body, bytes.length));
     for (const one of accepted) {
       const fetched = activity.takeFetches(cached, one.mailId);
       if (fetched !== undefined) one.fetched = fetched;
@@ -46,8 +50,8 @@ export const sync: Endpoint = {
       records: errorsOf(records, body, outcome.queue?.storedTo ?? 0),
       settlements: settlements.map((one) => {
         if (one instanceof ApiError) return one;
-        const { result, mailboxSize } = outcome.settled[index++] ?? { result: 'not_found', mailboxSize: 0 };
-        return settleError(result, mailboxSize);
+        const { result } = outcome.settled[index++] ?? { result: 'not_found' };
+        return settleErrors[result];
       }),
     };
     noteRecords(refusals, device, body.records, verdict.records);

@@ -47,9 +47,15 @@ export function checkBytes(known: CachedDevice, context: HttpContext, bytes: num
  */
 export function checkWrittenBytes(known: CachedDevice, context: HttpContext, bytes: number): void {
   checkBytes(known, context, 0);
+  addBytes(known, context, bytes);
+}
+
+/** Counts bytes of a request that has passed already: later ones wait for them. */
+export function addBytes(known: CachedDevice, context: HttpContext, bytes: number): void {
   const { rates } = context;
   const bytesMax = bytesPerSecondMaxOf(known, context);
-  if (bytesMax > 0) rates.spend(rates.bytesBucket(known.fingerprint), bytesMax, monotonicSeconds(), bytes);
+  if (bytesMax > 0 && bytes > 0)
+    rates.spend(rates.bytesBucket(known.fingerprint), bytesMax, monotonicSeconds(), bytes);
 }
 
 /** The fleet's own limit, else the configured one; 0 for none. */

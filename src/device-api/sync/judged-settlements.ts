@@ -10,6 +10,7 @@ import type { DeviceRequest } from '../server/endpoint.ts';
 import { invalid, knownMembers, type SyncBody } from './sync-body.ts';
 
 const membersOfSettlement = ['id', 'verb', 'reply'];
+const invalidId = new ApiError('invalid_mail_id');
 const verbs: readonly unknown[] = ['ack', 'reject', 'requeue'] satisfies SettleVerb[];
 
 /** Judges each settlement by itself, as its own route would: what is to be settled, or why it is refused. */
@@ -41,7 +42,7 @@ async function judge(
   if (!isVerb(verb)) throw invalid('verb must be ack, reject or requeue.');
   if (typeof id !== 'string') throw invalid('id must be a string.');
   const mailId = parseUuid(id);
-  if (mailId === undefined) throw new ApiError('invalid_mail_id');
+  if (mailId === undefined) throw invalidId;
   const settling: SyncSettle = { mailId, verb };
   if (reply !== undefined) {
     const bytes = bytesOfReply();

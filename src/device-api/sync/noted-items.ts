@@ -1,6 +1,6 @@
 import type { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, schemaNamePattern } from '../../core/identity.ts';
-import type { Refusals, RefusedRequest } from '../../domain/devices/refusals.ts';
+import { type Refusals, type RefusedRequest, refusalsPerDeviceMax } from '../../domain/devices/refusals.ts';
 import type { SettleVerb } from '../../domain/mail/mail.ts';
 import { describeError } from '../server/note-refusal.ts';
 import { isVerb } from './judged-settlements.ts';
@@ -65,12 +65,40 @@ function noteItems(
   kindAt: (index: number) => Kind,
 ): void {
   const accepted = new Map<string, Kind>();
+  const refused = new Map<string, RefusedItems>();
   const wasRefused = refusals.wasRefused(device);
   for (const [index, error] of errors.entries()) {
     if (error === undefined && !wasRefused) continue;
     const kind = kindAt(index);
-    if (error === undefined) accepted.set(`${kind.route} ${kind.name}`, kind);
-    else refusals.note(device, { ...kind, ...describeError(error) });
+    const name = `${kind.route} ${kind.name}`;
+    if (error === undefined) accepted.set(name, kind);
+    else count(refused, `${name} ${reasonOf(error)}`, kind, error);
+  }
+  const nowMs = Date.now();
+  // The first would be forgotten at once.
+  for (const { kind, error, items } of [...refused.values()].slice(-refusalsPerDeviceMax)) {
+    refusals.note(device, { ...kind, ...describeError(error) }, nowMs, items);
   }
   for (const kind of accepted.values()) refusals.noteAcceptedPart(device, kind);
+}
+
+/** Items of a sync that are refused for the same. */
+interface RefusedItems {
+  readonly kind: Kind;
+  error: ApiError;
+  items: number;
+}
+
+function count(refused: Map<string, RefusedItems>, key: string, kind: Kind, error: ApiError): void {
+  const known = refused.get(key);
+  if (known === undefined) refused.set(key, { kind, error, items: 1 });
+  else {
+    known.error = error;
+    known.items += 1;
+  }
+}
+
+/** What tells refusals of a kind apart, as `Refusals` does. */
+function reasonOf({ code, options: { errors } }: ApiError): string {
+  return `${code} ${errors?.[0]?.path}`;
 }

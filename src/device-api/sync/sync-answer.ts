@@ -28,16 +28,20 @@ export function syncReply(
 
 function itemsText(errors: readonly (ApiError | undefined)[], status: number, strict: boolean): string {
   const done = `{"status":${status}}`;
+  const refused = new Map<ApiError, string>();
   let text = '';
   for (const error of errors) {
     if (text !== '') text += ',';
-    text += error === undefined ? done : refusedText(error, strict);
+    text += error === undefined ? done : refusedText(error, strict, refused);
   }
   return text;
 }
 
-function refusedText(error: ApiError, strict: boolean): string {
-  return JSON.stringify({ status: statusOf(error, strict), ...error.toJSON() });
+/** The text of an error, which hundreds of items may share. */
+function refusedText(error: ApiError, strict: boolean, known: Map<ApiError, string>): string {
+  const text = known.get(error) ?? JSON.stringify({ status: statusOf(error, strict), ...error.toJSON() });
+  known.set(error, text);
+  return text;
 }
 
 /** No name has a character that JSON would escape. */

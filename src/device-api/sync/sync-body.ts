@@ -9,6 +9,14 @@ const settlementsMax = 64;
 const mailsMax = 16;
 const mailBytesMax = 65_536;
 
+/**
+ * Bytes that a record and a settlement count at least: what a device may send a second of the smallest then takes no
+ * more of a thread than its requests may. A usual one has as many, and a settlement of a mail that is not there is looked
+ * up.
+ */
+const recordBytesMin = 64;
+const settlementBytesMin = 256;
+
 /** A sync as sent (D29). Its items are not judged yet. */
 export interface SyncBody {
   records: readonly unknown[];
@@ -48,9 +56,21 @@ export function parseSync(bytes: Buffer): SyncBody {
   };
 }
 
-/** The error for a body, or an item of it, that is not what the route takes. */
+/** What its items count beyond its own bytes. */
+export function bytesBeyond({ records, settlements }: SyncBody, bytes: number): number {
+  return Math.max(0, records.length * recordBytesMin + settlements.length * settlementBytesMin - bytes);
+}
+
+const errors = new Map<string, ApiError>();
+
+/**
+ * The error for a body, or an item of it, that is not what the route takes. One for each text, of which there are few:
+ * hundreds of items may be wrong in the same way.
+ */
 export function invalid(msg: string): ApiError {
-  return new ApiError('invalid_body', { msg });
+  const known = errors.get(msg) ?? new ApiError('invalid_body', { msg });
+  errors.set(msg, known);
+  return known;
 }
 
 /**

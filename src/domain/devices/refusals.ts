@@ -9,7 +9,7 @@ const devicesMax = 4_096;
 /** Maximum devices of one fleet; beyond, the one refused longest ago is forgotten. */
 const devicesPerFleetMax = 1_000;
 /** Maximum different refusals of a device; beyond, the one seen longest ago is forgotten. */
-const refusalsPerDeviceMax = 16;
+export const refusalsPerDeviceMax = 16;
 /** Maximum length of an error's path, which may have a device's own words in it. */
 const pathLengthMax = 256;
 
@@ -109,7 +109,8 @@ export class Refusals {
     return this.#ownOf(device) !== undefined;
   }
 
-  note(device: DeviceKey, { address, ...refused }: RefusedRequest, nowMs = Date.now()): void {
+  /** `requests`: so many equal ones at once. */
+  note(device: DeviceKey, { address, ...refused }: RefusedRequest, nowMs = Date.now(), requests = 1): void {
     const path = refused.error?.path.slice(0, pathLengthMax);
     const name = JSON.stringify([refused.route, refused.code, refused.detail, refused.name, path]);
     const fleet = this.#fleetOf(device);
@@ -120,7 +121,7 @@ export class Refusals {
     const error = refused.error && { path: path ?? '', msg: refused.error.msg };
     const { count = 0, firstMs = nowMs } = before ?? {};
     const lastAddress = address ?? before?.lastAddress;
-    own.set(name, { ...refused, error, count: count + 1, firstMs, lastMs: nowMs, lastAddress });
+    own.set(name, { ...refused, error, count: count + requests, firstMs, lastMs: nowMs, lastAddress });
     if (own.size > refusalsPerDeviceMax) dropFirst(own);
     fleet.devices.delete(device);
     fleet.devices.set(device, own);
