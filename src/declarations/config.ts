@@ -32,7 +32,7 @@ export const declarationKeys = {
   ),
   schemaCheckMillisecondsPerSecondMax: integer(
     { default: 10, minimum: 0, maximum: 1_000, isReloadable: true },
-    'Maximum time that one thread spends each second on schemas of one fleet beyond what a check usually takes (0.1 ms, of a record in a sync 0.01 ms, and 0.02 ms a kilobyte), saved up for 100 s. Beyond it, bodies for schemas whose checks took long get 503. Raise it for large bodies with many patterns. 0: no limit.',
+    'Maximum time that one thread spends each second on schemas of one fleet beyond what a check usually takes (0.1 ms, of a record in a sync 0.01 ms, and 0.02 ms a kilobyte), saved up for 100 s. Beyond it, bodies for schemas whose checks took long get 503. As much again for parsing beyond 0.03 ms a kilobyte: beyond it, bodies over 1,024 bytes get 503. Raise it for large bodies with many patterns or many different names of members. 0: no limit.',
   ),
   apiTokensMax: integer(
     { default: 1_000, minimum: 1, maximum: 100_000, isReloadable: true },

@@ -169,6 +169,12 @@ export class Fleets {
     return this.#views.get(fleetId)?.checks;
   }
 
+  /** Parses a body that a device of the fleet sent. @throws ApiError unavailable, and what `parse` throws. */
+  parse<T>(fleetId: string, bytes: Buffer, parse: (bytes: Buffer) => T): T {
+    const checks = this.checksOf(fleetId);
+    return checks === undefined ? parse(bytes) : checks.parse(bytes, parse);
+  }
+
   /** @throws ApiError schema_not_found (D2, D12). */
   schema(fleetId: string, kind: SchemaKind, name: string): Schema {
     const schema = this.#views.get(fleetId)?.schema(kind, name);

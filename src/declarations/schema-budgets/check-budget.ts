@@ -1,5 +1,5 @@
 import type { Settings } from '../../core/config/settings.ts';
-import { unavailable } from '../../core/errors.ts';
+import { type ApiError, unavailable } from '../../core/errors.ts';
 import { RateLimiter } from '../../core/rate-limiter.ts';
 
 /** Time that a compilation may take without being counted. */
@@ -18,6 +18,15 @@ const usualRecordCheckMs = 0.01;
 const reportStepsMax = 250_000;
 /** Steps, times the bytes of the body, from which on a check whose time is not known yet may take long. */
 const unknownSteps = 250_000;
+/**
+ * Time that parsing may take for each byte without being counted: usual bodies take a quarter. One of whose objects each
+ * has a member of another name takes ten times as much, since the engine makes a layout for each.
+ */
+const usualParseMsPerByte = 0.000_03;
+/** What is counted of one at most, as a multiple of that: one that seems to take longer was interrupted. */
+const parseFactorMax = 4;
+/** Bodies of up to so many bytes are parsed whatever was taken, and not timed: none takes longer than to be received. */
+const smallBodyBytes = 1_024;
 /** How long time that was not taken is saved up. */
 const burstSeconds = 100;
 
@@ -73,6 +82,8 @@ export class CheckCost {
 export class CheckBudget {
   readonly #settings: Settings<{ schemaCheckMillisecondsPerSecondMax: number }>;
   readonly #rate = new RateLimiter(burstSeconds);
+  /** Of parsing alone: so that the body of no cheap schema is refused for what the checks of others took. */
+  readonly #parseRate = new RateLimiter(burstSeconds);
 
   constructor(settings: Settings<{ schemaCheckMillisecondsPerSecondMax: number }>) {
     this.#settings = settings;
@@ -95,30 +106,58 @@ export class CheckBudget {
   spendCheck(cost: CheckCost, milliseconds: number, bytes: number, usualMs = usualCheckMs): void {
     const beyond = Math.max(0, milliseconds - usualMs - bytes * usualMsPerByte);
     cost.add(beyond);
-    this.#spend(beyond);
+    this.#spend(this.#rate, beyond);
   }
 
   /** Counts what a compilation took. */
   spendCompilation(milliseconds: number): void {
-    this.#spend(milliseconds - usualCompilationMs);
+    this.#spend(this.#rate, Math.max(0, milliseconds - usualCompilationMs));
+  }
+
+  /**
+   * Parses a body of the fleet, however that ends. A small one always may be, and costs nothing more.
+   * @throws ApiError unavailable, before it is parsed, while parsing took more time than there is.
+   */
+  parse<T>(bytes: Buffer, parse: (bytes: Buffer) => T): T {
+    if (bytes.length <= smallBodyBytes) return parse(bytes);
+    const waitSeconds = this.#secondsOwed(this.#parseRate);
+    if (waitSeconds > 0) throw tooLong(waitSeconds);
+    const startedAtMs = performance.now();
+    try {
+      return parse(bytes);
+    } finally {
+      // Less than usual makes up for more: on a busy machine a few are interrupted, however short they are.
+      const usualMs = bytes.length * usualParseMsPerByte;
+      this.#spend(
+        this.#parseRate,
+        Math.min(performance.now() - startedAtMs, parseFactorMax * usualMs) - usualMs,
+      );
+    }
   }
 
   /** Seconds until the time that was taken is made up for; 0 if none is owed. */
   get waitSeconds(): number {
-    const { schemaCheckMillisecondsPerSecondMax: perSecondMax } = this.#settings.current;
-    return perSecondMax > 0 ? this.#rate.wait(perSecondMax, 0) : 0;
+    return Math.max(this.#secondsOwed(this.#rate), this.#secondsOwed(this.#parseRate));
   }
 
-  #spend(milliseconds: number): void {
+  #secondsOwed(rate: RateLimiter): number {
     const { schemaCheckMillisecondsPerSecondMax: perSecondMax } = this.#settings.current;
-    if (perSecondMax > 0 && milliseconds > 0) this.#rate.spend(perSecondMax, milliseconds);
+    return perSecondMax > 0 ? rate.wait(perSecondMax, 0) : 0;
+  }
+
+  #spend(rate: RateLimiter, milliseconds: number): void {
+    const { schemaCheckMillisecondsPerSecondMax: perSecondMax } = this.#settings.current;
+    if (perSecondMax > 0) rate.spend(perSecondMax, milliseconds);
   }
 
   #admit(isCostly: () => boolean): void {
-    const { waitSeconds } = this;
-    if (waitSeconds === 0 || !isCostly()) return;
-    const msg =
-      'The bodies of this fleet take too long to check (schemaCheckMillisecondsPerSecondMax). Retry later.';
-    throw unavailable(msg, Math.ceil(waitSeconds));
+    const waitSeconds = this.#secondsOwed(this.#rate);
+    if (waitSeconds > 0 && isCostly()) throw tooLong(waitSeconds);
   }
+}
+
+function tooLong(waitSeconds: number): ApiError {
+  const msg =
+    'The bodies of this fleet take too long to check (schemaCheckMillisecondsPerSecondMax). Retry later.';
+  return unavailable(msg, Math.ceil(waitSeconds));
 }

@@ -36,7 +36,8 @@ function send(kind: IngestKind, path: string): Endpoint {
       { fleets, config }: HttpContext,
     ): Promise<Reply> {
       const { headers, parameter: schema, body } = input;
-      const value = kind === 'message' && body.length === 0 ? undefined : parseJson(body);
+      const value =
+        kind === 'message' && body.length === 0 ? undefined : fleets.parse(fleetId, body, parseJson);
       const payload = checkedPayload({ kind, schema, value, bytes: body }, fleetId, fleets);
       const ingest: Ingest = { device, kind, schema, payload };
       let identity = `${kind}/${schema}`;

@@ -44,7 +44,7 @@ function settle(verb: SettleVerb): Endpoint {
       }
       const settling: Settle = { device, mailId, verb };
       if (input.body.length > 0) {
-        const reply = parseReply(verb, input.body);
+        const reply = fleets.parse(request.fleetId, input.body, (bytes) => parseReply(verb, bytes));
         if (reply !== undefined) settling.reply = await checkedReply(request, fleets, mailId, reply);
       }
       if (verb === 'requeue') await countRequeues(request, context, [mailId]);

@@ -24,7 +24,7 @@ export const sync: Endpoint = {
     const { activity, config, fleets, refusals } = context;
     // The library's bytes are gone with the first await.
     const bytes = Buffer.from(request.input.body);
-    const body = parseSync(bytes);
+    const body = fleets.parse(fleetId, bytes, parseSync);
     const records = await judgeRecords(body, fleetId, context);
     const settlements = await judgeSettlements(body, request, fleets);
     const accepted = settlements.filter((one): one is SyncSettle => !(one instanceof ApiError));

@@ -72,6 +72,77 @@ describe('the time of a thread that checks of one fleet may take', () => {
   });
 });
 
+describe('the time of a thread that parsing the bodies of one fleet may take', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** A body of so many kilobytes that takes so long to parse. */
+  const parse = (known: Fleets, fleetId: string, kilobytes: number, milliseconds: number): string =>
+    known.parse(fleetId, Buffer.alloc(kilobytes * 1_000), () => {
+      vi.advanceTimersByTime(milliseconds);
+      return 'parsed';
+    });
+  const refusal = expect.objectContaining({
+    code: 'unavailable',
+    message: expect.stringContaining('schemaCheckMillisecondsPerSecondMax'),
+  });
+
+  it('is bounded: while more was taken none but small ones are parsed, and those of other fleets', () => {
+    const known = fleets(10);
+    let parsed = 0;
+    const flood = (): void => {
+      for (; parsed < 1_000; parsed += 1) parse(known, 'GREEDY00', 64, 8);
+    };
+    expect(flood).toThrow(refusal);
+    // A second saved up, at 6 ms each beyond what is usual for so many bytes.
+    expect(parsed).toBeGreaterThan(150);
+    expect(parsed).toBeLessThan(200);
+    expect(() => parse(known, 'GREEDY00', 2, 0)).toThrow(refusal);
+    expect(parse(known, 'GREEDY00', 1, 8)).toBe('parsed');
+    expect(parse(known, 'MODEST00', 64, 8)).toBe('parsed');
+    vi.advanceTimersByTime(5_000);
+    expect(parse(known, 'GREEDY00', 64, 8)).toBe('parsed');
+  });
+
+  it('is counted whatever comes of the body', () => {
+    const known = fleets(10);
+    const spoilt = (): void => {
+      const body = Buffer.alloc(64_000);
+      const parseSpoilt = (): never => {
+        vi.advanceTimersByTime(8);
+        throw new SyntaxError('spoilt');
+      };
+      known.parse('GREEDY00', body, parseSpoilt);
+    };
+    for (let n = 0; n < 160; n += 1) expect(spoilt).toThrow('spoilt');
+    for (let n = 0; n < 40; n += 1) expect(spoilt).toThrow();
+    expect(spoilt).toThrow(refusal);
+  });
+
+  it('is not used up by bodies of which one in ten is interrupted, nor by costly checks', () => {
+    const known = fleets(10);
+    for (let n = 0; n < 10_000; n += 1) parse(known, 'MODEST00', 64, n % 10 === 0 ? 1_000 : 0.6);
+    known.checksOf('MODEST00')?.spendCompilation(100_000);
+    expect(parse(known, 'MODEST00', 64, 0.6)).toBe('parsed');
+  });
+
+  it('holds up the filters of actions, and is not bounded without a limit', () => {
+    const known = fleets(10);
+    for (let n = 0; n < 190; n += 1) parse(known, 'GREEDY00', 64, 7);
+    expect(known.checksOf('GREEDY00')?.waitSeconds).toBe(0);
+    expect(() => {
+      for (let n = 0; n < 100; n += 1) parse(known, 'GREEDY00', 64, 8);
+    }).toThrow(refusal);
+    expect(known.checksOf('GREEDY00')?.waitSeconds).toBeGreaterThan(0);
+    const unlimited = fleets(0);
+    for (let n = 0; n < 1_000; n += 1) parse(unlimited, 'GREEDY00', 64, 10_000);
+  });
+});
+
 describe('what the checks of a schema take', () => {
   it('is high once several took long, not after one, which may have been interrupted', () => {
     const cost = new CheckCost();
