@@ -1,15 +1,17 @@
 import { ApiError, isUnavailable } from '../../../core/errors.ts';
 import { deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import type { CheckBudget } from '../../../declarations/schema-budgets/check-budget.ts';
-import { type JsonObject, parseJson } from '../../../declarations/schemas/payload.ts';
 import { Schema, unwatched } from '../../../declarations/schemas/schema.ts';
 import type { Device } from '../../../domain/devices/device.ts';
 import type { RunKind, StoredRecord } from '../../../domain/records/record.ts';
 import type { Action, ActionFilter, ActionVersion } from './action.ts';
+import { ParsedPayloads } from './parsed-payloads.ts';
 
 export interface TriggerWatch {
   /** Budget of the time that the fleet's checks take of this thread. */
   checks?: CheckBudget | undefined;
+  /** Shared with other triggers that look at the same records. */
+  payloads?: ParsedPayloads | undefined;
   /** Called once, with the reason, when the payload filter is disabled. */
   onDisabled?: ((reason: string) => void) | undefined;
 }
@@ -22,12 +24,13 @@ export class Trigger {
   readonly #tags: ActionFilter['tags'];
   readonly #payload: Schema | undefined;
   readonly #checks: CheckBudget | undefined;
+  readonly #payloads: ParsedPayloads;
 
   constructor(
     action: Action,
     { on, filter }: ActionVersion,
     settings = unwatched.settings,
-    { checks, onDisabled = unwatched.onDisabled }: TriggerWatch = {},
+    { checks, payloads = new ParsedPayloads(), onDisabled = unwatched.onDisabled }: TriggerWatch = {},
   ) {
     this.#fleetId = action.fleetId;
     this.#names = new Set(on.map(({ kind, schema }) => `${kind}:${schema}`));
@@ -36,6 +39,7 @@ export class Trigger {
     const watch = { settings, onDisabled, ...(checks && { checks }) };
     this.#payload = filter.payload && new Schema(JSON.stringify(filter.payload), watch);
     this.#checks = checks;
+    this.#payloads = payloads;
   }
 
   /** True once a check of its payload filter took too long: there is no telling for which records it runs. */
@@ -67,9 +71,19 @@ export class Trigger {
     const { device } = record;
     if (!this.listensTo(record)) return false;
     if (this.#devices !== undefined && !this.#devices.has(deviceIdOf(device))) return false;
-    if (this.#payload !== undefined && !matchesSchema(this.#payload, record.payload)) return false;
+    if (this.#payload !== undefined && !this.#matchesSchema(this.#payload, record)) return false;
     const tags = this.#tags;
     return tags === undefined || sender?.tags.some((tag) => tags.includes(tag)) === true;
+  }
+
+  #matchesSchema(schema: Schema, record: StoredRecord): boolean {
+    try {
+      schema.check(this.#payloads.of(record, this.#checks), record.payload.length);
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && !isUnavailable(error)) return false;
+      throw error;
+    }
   }
 }
 
@@ -77,14 +91,4 @@ export class Trigger {
 export function sentKind({ kind }: StoredRecord): RunKind {
   if (kind === 'receipt') throw new Error('an action runs for a receipt');
   return kind;
-}
-
-function matchesSchema(schema: Schema, payload: Buffer): boolean {
-  try {
-    schema.check(parseJson(payload) as JsonObject, payload.length);
-    return true;
-  } catch (error) {
-    if (error instanceof ApiError && !isUnavailable(error)) return false;
-    throw error;
-  }
 }

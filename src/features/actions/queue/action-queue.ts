@@ -1,11 +1,10 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { RateLimiter } from '../../../core/rate-limiter.ts';
-import type { CheckBudget } from '../../../declarations/schema-budgets/check-budget.ts';
 import type { Device } from '../../../domain/devices/device.ts';
 import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action, ActionVersion } from '../declaration/action.ts';
-import { Trigger } from '../declaration/trigger.ts';
+import { Trigger, type TriggerWatch } from '../declaration/trigger.ts';
 import type { ActionDeadLetters } from '../outbox/dead-letters.ts';
 import { type ActionJournal, actionKey } from '../tables.ts';
 import { InHand, type PendingRun } from './in-hand.ts';
@@ -24,7 +23,7 @@ const devicesBehindDefault = 100;
  */
 const roomShareMin = 1 / 16;
 
-export interface ActionQueueOptions {
+export interface ActionQueueOptions extends Pick<TriggerWatch, 'checks' | 'payloads'> {
   config: ActionConfig;
   journal: ActionJournal;
   /** The end of each shard's log now. */
@@ -32,8 +31,6 @@ export interface ActionQueueOptions {
   deadLetters: ActionDeadLetters;
   /** Number of runs whose mails are in flight, each of which may still become a dead letter. */
   inFlight(): number;
-  /** Budget of the time that checks of its fleet take of this thread. */
-  checks?: CheckBudget | undefined;
   /** Called once when its payload filter is disabled: no record is taken from then on. */
   onFilterDisabled?: (reason: string) => void;
   devicesBehindMax?: number;
@@ -93,7 +90,7 @@ export class ActionQueue implements Claimant {
     this.#devicesBehindMax = devicesBehindMax;
     this.id = actionKey(action.id);
     this.#trigger = new Trigger(action, version, config.settings, {
-      checks: options.checks,
+      ...options,
       onDisabled: options.onFilterDisabled,
     });
     this.#inHand = new InHand(

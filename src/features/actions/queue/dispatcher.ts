@@ -10,6 +10,7 @@ import type { Compiler } from '../compiler/compiler.ts';
 import type { ActionConfig } from '../config.ts';
 import type { Action } from '../declaration/action.ts';
 import type { Actions } from '../declaration/actions.ts';
+import { ParsedPayloads } from '../declaration/parsed-payloads.ts';
 import { ActionDeadLetters } from '../outbox/dead-letters.ts';
 import { Outbox } from '../outbox/outbox.ts';
 import type { ActionPool } from '../pool/pool.ts';
@@ -64,6 +65,7 @@ export class Dispatcher {
   readonly #executor: ActionExecutor;
   readonly #outbox: Outbox;
   readonly #scanner: LogScanner;
+  readonly #payloads = new ParsedPayloads();
   readonly #queues = new Map<string, ActionQueue>();
   readonly #starts = new Map<string, Promise<void>>();
   /** Turns of runs, and of what operators try, at the threads. */
@@ -91,6 +93,7 @@ export class Dispatcher {
     this.#scanner = new LogScanner({
       ...options,
       queues: () => this.#queues.values(),
+      payloads: this.#payloads,
       mayTake: () => !this.#isStopping && !options.hold.isHeld && !this.#outbox.isFull,
     });
     this.#executor = new ActionExecutor({ ...options, deadLetters, runJournal, outbox: this.#outbox });
@@ -240,6 +243,7 @@ export class Dispatcher {
       journal,
       logEnds,
       deadLetters: this.deadLetters,
+      payloads: this.#payloads,
       checks: this.#options.fleets.checksOf(action.fleetId),
       onFilterDisabled: (reason) =>
         this.#options.log.warn(

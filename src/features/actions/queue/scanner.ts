@@ -4,6 +4,7 @@ import type { Device } from '../../../domain/devices/device.ts';
 import type { LogPage } from '../../../domain/records/record.ts';
 import type { Shard } from '../../../domain/shard.ts';
 import type { LogFollower } from '../../records/log-follower.ts';
+import type { ParsedPayloads } from '../declaration/parsed-payloads.ts';
 import type { ActionQueue } from './action-queue.ts';
 
 export interface ScannerOptions {
@@ -11,6 +12,8 @@ export interface ScannerOptions {
   follower: LogFollower;
   log: Log;
   queues(): Iterable<ActionQueue>;
+  /** What the queues have parsed. */
+  payloads: ParsedPayloads;
   /** True if more records may be taken now. */
   mayTake(): boolean;
 }
@@ -48,6 +51,7 @@ export class LogScanner {
         hasFound ||= isMore;
       }
     }
+    this.#options.payloads.clear();
     return hasFound;
   }
 
