@@ -56,7 +56,7 @@ export function operatorParts(
     talkersOf: (fleetId: string) => cluster.talkers(fleetId),
     actions: new ActionDeclarations({ ...declaring, actions, work: services.actionWork }),
     forwarders: new ForwarderDeclarations({ ...declaring, forwarders, work: services.forwarderWork }),
-    series: new DeviceSeries({ follower, shards }),
+    series: new DeviceSeries({ follower, shards, fleets }),
     records: new Records({ follower, shards, config }),
     bootstrap,
     bulkWrites: new BulkWrites(),

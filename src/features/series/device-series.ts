@@ -1,7 +1,9 @@
+import { EventLoopBudget } from '../../core/async.ts';
 import { correctionMsMax } from '../../core/clock.ts';
-import { unavailable } from '../../core/errors.ts';
+import { isUnavailable, unavailable } from '../../core/errors.ts';
 import { FairShare } from '../../core/fair-share.ts';
 import { type DeviceKey, fleetIdOf } from '../../core/identity.ts';
+import type { Fleets } from '../../declarations/fleet.ts';
 import { logRecordBytes, type StoredRecord } from '../../domain/records/record.ts';
 import type { Shard } from '../../domain/shard.ts';
 import type { LogFollower } from '../records/log-follower.ts';
@@ -24,7 +26,7 @@ export interface Series extends BucketSpan {
   fields: FieldSeries[];
   /** From there on nothing was left out. */
   completeFromMs: number;
-  /** True if a bound left something out: older records, or fields. */
+  /** True if a bound left something out: older records, those that took too long to parse, or fields. */
   isPartial: boolean;
 }
 
@@ -39,6 +41,8 @@ const fieldsMax = 8;
 const defaultBytesMax = 67_108_864;
 const pagesMax = 1_000;
 const pageRecordsMax = 2_000;
+/** Payloads that are parsed in one piece of an event loop turn; of usual ones a fraction of a millisecond's work. */
+const pieceBytes = 16_384;
 
 /** Remaining budget of one read. */
 class ReadBudget {
@@ -62,6 +66,7 @@ class ReadBudget {
 export interface DeviceSeriesOptions {
   follower: LogFollower;
   shards: { of(device: DeviceKey): Shard };
+  fleets: Pick<Fleets, 'parse'>;
   /** Bytes of the device's records that one read takes. */
   bytesMax?: number;
 }
@@ -70,6 +75,7 @@ export interface DeviceSeriesOptions {
 export class DeviceSeries {
   readonly #options: DeviceSeriesOptions;
   readonly #reads = new FairShare(readsMax);
+  readonly #turns = new EventLoopBudget();
 
   constructor(options: DeviceSeriesOptions) {
     this.#options = options;
@@ -145,20 +151,50 @@ export class DeviceSeries {
       const span = { from, to, isNewestFirst: true, recordsMax: pageRecordsMax };
       const { records, next } = await this.#options.follower.ofDevice(shard, query.device, span);
       budget.spend(records);
-      for (const record of records) take(record, query, buckets);
+      const stoppedAt = await this.#takePage(records, query, buckets);
+      if (stoppedAt !== undefined) return stoppedAt;
       to = next;
     }
     return to;
   }
-}
 
-function take(record: StoredRecord, query: SeriesQuery, buckets: Buckets): void {
-  const { schema, fields, fromMs, toMs } = query;
-  // Shown where the device says that it was.
-  const timeMs = record.recordedAtMs ?? record.storedAtMs;
-  if (record.kind !== 'datapoint' || record.schema !== schema) return;
-  if (timeMs < fromMs || timeMs >= toMs) return;
-  for (const [field, value] of payloadNumbers(record.payload, fields)) {
-    buckets.add(field, timeMs, value);
+  /**
+   * Takes a page piece by piece: a megabyte of payloads may be half a second of parsing. Returns where it stopped, if it
+   * did since the fleet's take too long.
+   */
+  async #takePage(
+    records: readonly StoredRecord[],
+    query: SeriesQuery,
+    buckets: Buckets,
+  ): Promise<number | undefined> {
+    const fleetId = fleetIdOf(query.device);
+    let bytesLeft = 0;
+    for (const record of records) {
+      if (bytesLeft <= 0) {
+        await this.#turns.take(fleetId);
+        bytesLeft = pieceBytes;
+      }
+      bytesLeft -= record.payload.length;
+      try {
+        this.#take(record, query, buckets);
+      } catch (error) {
+        if (isUnavailable(error)) return record.position + 1;
+        throw error;
+      }
+    }
+    return undefined;
+  }
+
+  /** @throws ApiError unavailable */
+  #take(record: StoredRecord, query: SeriesQuery, buckets: Buckets): void {
+    const { device, schema, fields, fromMs, toMs } = query;
+    // Shown where the device says that it was.
+    const timeMs = record.recordedAtMs ?? record.storedAtMs;
+    if (record.kind !== 'datapoint' || record.schema !== schema) return;
+    if (timeMs < fromMs || timeMs >= toMs) return;
+    const numbersOf = (payload: Buffer): [string, number][] => payloadNumbers(payload, fields);
+    for (const [field, value] of this.#options.fleets.parse(fleetIdOf(device), record.payload, numbersOf)) {
+      buckets.add(field, timeMs, value);
+    }
   }
 }

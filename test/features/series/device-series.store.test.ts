@@ -1,7 +1,10 @@
 /** Charts of a device on each engine: which records are read, and what a bound leaves out. */
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { fleetIdOf } from '../../../src/core/identity.ts';
 import { createLog } from '../../../src/core/telemetry/log.ts';
+import { Fleets } from '../../../src/declarations/fleet.ts';
+import { unwatched } from '../../../src/declarations/schemas/schema.ts';
 import { LogFollower } from '../../../src/features/records/log-follower.ts';
 import { DeviceSeries, type Series } from '../../../src/features/series/device-series.ts';
 import { engines } from '../../storage/contract/engine.ts';
@@ -18,11 +21,19 @@ describe.each(engines)('charts on $name', (engine) => {
     for (let n = 0; n < count; n += 1) await store.shard.log.append({ ...record, payload: payloadOf({ n }) });
   }
 
-  function read({ shard }: Store, bytesMax?: number): Promise<Series> {
+  /** The server's fleets, whose payloads may take so long to parse. */
+  function fleetsWith(schemaCheckMillisecondsPerSecondMax: number): Fleets {
+    const fleet = { fleetId: fleetIdOf(device), name: '', createdAtMs: 0 };
+    const settings = { current: { ...unwatched.settings.current, schemaCheckMillisecondsPerSecondMax } };
+    return new Fleets([{ fleet, schemas: [] }], { settings, defersCompiling: false, onDisabled() {} });
+  }
+
+  function read({ shard }: Store, bytesMax?: number, fleets = fleetsWith(0)): Promise<Series> {
     const follower = new LogFollower([shard], createLog('silent'));
     const series = new DeviceSeries({
       follower,
       shards: { of: () => shard },
+      fleets,
       ...(bytesMax !== undefined && { bytesMax }),
     });
     const toMs = Date.now() + 1_000;
@@ -64,5 +75,60 @@ describe.each(engines)('charts on $name', (engine) => {
     expect(countOf(series)).toBeLessThanOrEqual(3);
     expect(series.completeFromMs).toBeGreaterThan(series.fromMs);
     expect(series.completeFromMs).toBeLessThanOrEqual(lastMs + 2_000);
+  });
+
+  async function sendLarge(count: number): Promise<void> {
+    const payload = payloadOf({ n: 1, filling: 'x'.repeat(60_000) });
+    for (let n = 0; n < count; n += 1)
+      await store.shard.log.append({ device, kind: 'datapoint', schema: 'reading', payload });
+  }
+
+  /** Has each payload take longer to parse than all work of a turn may; `onParsed` is called for each. */
+  function slowDown(onParsed: () => void): void {
+    const { parse } = JSON;
+    const now = performance.now.bind(performance);
+    let lateMs = 0;
+    vi.spyOn(JSON, 'parse').mockImplementation((text) => {
+      onParsed();
+      lateMs += 10;
+      return parse(text);
+    });
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + lateMs);
+  }
+
+  it('large payloads are parsed a piece at a time, between which others have a turn', async () => {
+    await sendLarge(15);
+    let parsed = 0;
+    slowDown(() => {
+      parsed += 1;
+    });
+    const perTurn: number[] = [];
+    const endTurn = (): void => {
+      if (parsed > 0) perTurn.push(parsed);
+      parsed = 0;
+      turn = setImmediate(endTurn);
+    };
+    let turn = setImmediate(endTurn);
+    const series = await read(store).finally(() => {
+      endTurn();
+      clearImmediate(turn);
+      vi.restoreAllMocks();
+    });
+    expect(countOf(series)).toBe(15);
+    expect(perTurn).toEqual(Array(15).fill(1));
+  });
+
+  it('a chart ends where its payloads take longer to parse than those of its fleet may', async () => {
+    await sendLarge(40);
+    let parsed = 0;
+    slowDown(() => {
+      parsed += 1;
+    });
+    const series = await read(store, undefined, fleetsWith(1)).finally(() => vi.restoreAllMocks());
+    // A hundred milliseconds are saved up, of which each takes 5 beyond the usual.
+    expect(parsed).toBeGreaterThan(15);
+    expect(parsed).toBeLessThan(30);
+    expect([countOf(series), series.isPartial]).toEqual([parsed, true]);
+    expect(series.completeFromMs).toBeGreaterThan(series.fromMs);
   });
 });
