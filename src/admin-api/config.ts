@@ -31,6 +31,10 @@ export const adminKeys = {
     { default: 1_024, minimum: 16, maximum: 100_000 },
     'Maximum open connections of the admin API, and as many of `probe`. At the limit, idle ones are closed, or else the new one. Raise it for more clients that wait for records.',
   ),
+  adminConnectionsPerSecondPerAddressMax: integer(
+    { default: 200, minimum: 0, maximum: 1_000_000, isReloadable: true },
+    'Maximum new connections per second and address of the admin API in HTTPS while the main thread is busy. One more is closed before its handshake. 0: no limit.',
+  ),
   adminRequestsMax: integer(
     { default: 64, minimum: 8, maximum: 10_000 },
     'Maximum requests of the admin API under way, shared by fleets and by their tokens: one fleet alone gets half, one token alone a quarter. Others wait. Streams, and what waits for an action, a forwarder or records, have limits of their own.',

@@ -53,6 +53,10 @@ export const deviceApiKeys = {
     { default: 20_000, minimum: 0, maximum: 10_000_000 },
     'Maximum open connections per address, counted once a second while more are open in total. Raise it for a fleet behind one NAT. 0: no limit.',
   ),
+  connectionsPerSecondPerAddressMax: integer(
+    { default: 200, minimum: 0, maximum: 1_000_000, isReloadable: true },
+    'Maximum new connections per second and address of one worker while it is busy. One more is closed before its handshake. Raise it for a fleet behind one NAT or proxy. 0: no limit.',
+  ),
   unauthorizedMax: integer(
     { default: 10, minimum: 0, maximum: 1_000_000, isReloadable: true },
     'Number of 401s within unauthorizedWindowSeconds after which an address is locked out from a device id (D6). 0: never.',

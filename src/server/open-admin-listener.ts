@@ -40,7 +40,7 @@ export async function openAdminListener(start: AdminListenerStart): Promise<Open
       : await opened(config.probe, 'probe', () => Probe.open(parseHostPort(config.probe), config, reasons));
   try {
     const adminListener = await opened(config.admin, 'the admin API', () =>
-      AdminListener.open({ address, probe, config, reasons }),
+      AdminListener.open({ address, probe, config, reasons, log }),
     );
     const adminCertificate =
       tls === undefined

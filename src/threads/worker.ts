@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { LiveSettings } from '../core/config/settings.ts';
+import { ConnectionRate } from '../core/limits/connection-rate.ts';
 import { createLog } from '../core/telemetry/log.ts';
 import { outliveRejections } from '../core/telemetry/rejections.ts';
 import { SpanBuffer } from '../core/telemetry/trace.ts';
@@ -99,7 +100,14 @@ const activity = new ActivityNotes({
 });
 const streams = new EventStreams(config, metrics);
 const deviceCache = new DeviceCache(config.cachedDevicesMax);
-const connections = new ConnectionGate(new ConnectionCounts(counters.connections));
+const connections = new ConnectionGate(
+  new ConnectionCounts(counters.connections),
+  new ConnectionRate({
+    limit: 'connectionsPerSecondPerAddressMax',
+    perSecondMax: () => settings.current.connectionsPerSecondPerAddressMax,
+    log,
+  }),
+);
 const lockouts = new Lockouts(counters.lockouts, settings);
 const rates = new RequestRates(counters.rates);
 const anonymous = new AnonymousRate(settings, rates, start.workers);

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../../core/config/settings.ts';
 import { type ErrorCode, rateLimited } from '../../core/errors.ts';
-import { RateLimiters } from '../../core/rate-limiter.ts';
+import { RateLimiters } from '../../core/limits/rate-limiter.ts';
 import {
   type AuditActor,
   type AuditBook,

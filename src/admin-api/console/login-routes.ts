@@ -1,6 +1,6 @@
 import { type consoleCodeRoutes, consoleSessionRoutes } from '../../contract/access/login.ts';
 import { ApiError, rateLimited } from '../../core/errors.ts';
-import { RateLimiter } from '../../core/rate-limiter.ts';
+import { RateLimiter } from '../../core/limits/rate-limiter.ts';
 import type { Registry } from '../../declarations/registry.ts';
 import type { Token } from '../../declarations/tokens.ts';
 import { type Bearers, bearerOf, hasEnded } from '../auth/authorization.ts';

@@ -1,6 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { settlesWithin } from '../../core/async.ts';
 import type { TlsFiles } from '../../core/config/tls.ts';
+import { ConnectionRate } from '../../core/limits/connection-rate.ts';
+import type { Log } from '../../core/telemetry/log.ts';
 import { type NotReady, readyAnswer } from '../../core/telemetry/readiness.ts';
 import type { AdminApiConfig } from '../config.ts';
 import { certifiedHosts, configuredHosts, hostRefusal } from './host-check.ts';
@@ -19,6 +21,7 @@ export interface AdminListenerOptions {
   probe: Probe | undefined;
   config: ListenerLimits & Pick<AdminApiConfig, 'settings'>;
   reasons: () => readonly NotReady[];
+  log: Log;
 }
 
 /**
@@ -42,8 +45,18 @@ export class AdminListener {
   /** @throws Error when it cannot listen on the address. */
   static async open(options: AdminListenerOptions): Promise<AdminListener> {
     const listener = new AdminListener(options);
-    listener.#listener = await HttpListener.open(options.address, options.config, (request, response) =>
-      listener.#handle(request, response),
+    const { address, config, log } = options;
+    const { settings } = config;
+    const rate = new ConnectionRate({
+      limit: 'adminConnectionsPerSecondPerAddressMax',
+      perSecondMax: () => settings.current.adminConnectionsPerSecondPerAddressMax,
+      log,
+    });
+    listener.#listener = await HttpListener.open(
+      address,
+      config,
+      (request, response) => listener.#handle(request, response),
+      address.tls === undefined ? undefined : rate,
     );
     return listener;
   }

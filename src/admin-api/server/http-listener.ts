@@ -9,9 +9,11 @@ import {
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
+import { parseClientAddress } from '../../core/address.ts';
 import { arrivals } from '../../core/async.ts';
 import { type TlsFiles, tlsCiphers } from '../../core/config/tls.ts';
 import { groupBy } from '../../core/groups.ts';
+import type { ConnectionRate } from '../../core/limits/connection-rate.ts';
 import type { AdminApiConfig } from '../config.ts';
 
 /** Longer than the idle timeout of proxies, so that they close the connection and not the server. */
@@ -79,15 +81,22 @@ export class HttpListener {
   readonly #server: Server | SecureServer;
   readonly #limits: ListenerLimits;
   readonly #handler: RequestListener;
+  readonly #rate: ConnectionRate | undefined;
   readonly #sockets = new Set<Socket>();
   /** Pipelined requests of each connection that has one in flight, in the order of their answers' start. */
   readonly #pipelined = new Map<Socket, [IncomingMessage, ServerResponse][]>();
   /** Bytes that each client had read at the last eviction. */
   readonly #readBytes = new WeakMap<Socket, number>();
 
-  private constructor(tls: TlsFiles | undefined, limits: ListenerLimits, handler: RequestListener) {
+  private constructor(
+    tls: TlsFiles | undefined,
+    limits: ListenerLimits,
+    handler: RequestListener,
+    rate: ConnectionRate | undefined,
+  ) {
     this.#limits = limits;
     this.#handler = handler;
+    this.#rate = rate;
     const onRequest: RequestListener = (request, response) => this.#queue(request, response);
     const options = { connectionsCheckingInterval: checkIntervalMs, IncomingMessage: BoundedRequest };
     this.#server =
@@ -105,13 +114,14 @@ export class HttpListener {
     this.#server.on('checkContinue', onRequest);
   }
 
-  /** @throws Error when it cannot listen on the address. */
+  /** `rate` bounds handshakes. @throws Error when it cannot listen on the address. */
   static async open(
     { host, port, tls }: ListenAddress,
     limits: ListenerLimits,
     handler: RequestListener,
+    rate?: ConnectionRate,
   ): Promise<HttpListener> {
-    const listener = new HttpListener(tls, limits, handler);
+    const listener = new HttpListener(tls, limits, handler, rate);
     const server = listener.#server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject).listen({ host, port }, () => resolve());
@@ -140,6 +150,10 @@ export class HttpListener {
 
   #onConnection(socket: Socket): void {
     arrivals.note();
+    if (this.#rate?.isExceeded(() => parseClientAddress(socket.remoteAddress ?? '') ?? '')) {
+      socket.destroy();
+      return;
+    }
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#sockets.size >= this.#limits.adminConnectionsMax) this.#server.closeIdleConnections();
@@ -236,7 +250,12 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
 }
 
 function secureContext({ certFile, keyFile }: TlsFiles): SecureContextOptions {
-  return { cert: readFileSync(certFile), key: readFileSync(keyFile), ciphers, minVersion: 'TLSv1.2' };
+  return {
+    cert: readFileSync(certFile),
+    key: readFileSync(keyFile),
+    ciphers,
+    minVersion: 'TLSv1.2',
+  };
 }
 
 /**

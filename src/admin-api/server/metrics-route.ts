@@ -17,7 +17,7 @@ import type { ActivityView } from './top.ts';
 interface DeviceApiFigures {
   /** One per worker; worker k owns shard k. */
   metrics: readonly WorkerMetrics[];
-  connections: { readonly open: number; readonly refused: number };
+  connections: { readonly open: number; refused(): readonly [reason: string, count: number][] };
 }
 
 function addDeviceApiMetrics(set: MetricSet, { metrics, connections }: DeviceApiFigures): void {
@@ -45,10 +45,11 @@ function addDeviceApiMetrics(set: MetricSet, { metrics, connections }: DeviceApi
     'Open connections of the device API, including those in their TLS handshake.',
     () => connections.open,
   );
-  set.counter(
+  set.counters(
     'fleetpost_connections_refused_total',
-    'Connections closed on arrival: connectionsMax, connectionsPerAddressMax.',
-    () => connections.refused,
+    'Connections closed on arrival, by the limit that they were beyond.',
+    'reason',
+    () => connections.refused(),
   );
   set.gauges('fleetpost_streams_open', 'Open event streams, and requests that wait for mail.', 'worker', () =>
     metrics.map(({ openStreams }, worker) => [worker, openStreams]),

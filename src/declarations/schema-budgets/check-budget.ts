@@ -1,6 +1,6 @@
 import type { Settings } from '../../core/config/settings.ts';
 import { type ApiError, unavailable } from '../../core/errors.ts';
-import { RateLimiter } from '../../core/rate-limiter.ts';
+import { RateLimiter } from '../../core/limits/rate-limiter.ts';
 
 /** Time that a compilation may take without being counted. */
 const usualCompilationMs = 5;

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { endianness } from 'node:os';
 import { createInterface } from 'node:readline';
 import { clientAddressOf } from '../../core/address.ts';
+import type { ConnectionRate } from '../../core/limits/connection-rate.ts';
 import type { App, HttpResponse } from '../uws/uws.ts';
 
 /** The kernel's lists of connections, one per line, for both address families. */
@@ -84,10 +85,19 @@ function bytesOf(hexadecimal: string): Buffer {
   return endianness() === 'LE' ? bytes.swap32() : bytes;
 }
 
+/** Limits for which connections are refused, by their configuration keys. */
+const refusalReasons = [
+  'connectionsMax',
+  'connectionsPerAddressMax',
+  'connectionsPerSecondPerAddressMax',
+] as const;
+type RefusalReason = (typeof refusalReasons)[number];
+
 const openAt = 0;
 const maxAt = 1;
+/** The first of the counts of refused connections, one for each reason. */
 const refusedAt = 2;
-const cells = 3;
+const cells = refusedAt + refusalReasons.length;
 
 /** Shared by all workers and the main thread. */
 export function allocateConnections(): SharedArrayBuffer {
@@ -106,8 +116,8 @@ export class ConnectionCounts {
     return Atomics.load(this.#cells, openAt);
   }
 
-  get refused(): number {
-    return Atomics.load(this.#cells, refusedAt);
+  refused(): [reason: RefusalReason, count: number][] {
+    return refusalReasons.map((reason, index) => [reason, Atomics.load(this.#cells, refusedAt + index)]);
   }
 
   set max(connections: number) {
@@ -123,23 +133,25 @@ export class ConnectionCounts {
     Atomics.sub(this.#cells, openAt, 1);
   }
 
-  countRefused(): void {
-    Atomics.add(this.#cells, refusedAt, 1);
+  countRefused(reason: RefusalReason): void {
+    Atomics.add(this.#cells, refusedAt + refusalReasons.indexOf(reason), 1);
   }
 }
 
 /**
- * Closes excess connections, in total or of one address, on arrival: before the TLS handshake, so that one costs no
- * more than its accept. uWebSockets.js reports every accept and every close, but a close without its address: so
+ * Closes excess connections on arrival, in total, of one address, or of one address in a second: before the TLS
+ * handshake, so that one costs no more than its accept. uWebSockets.js reports every accept and every close, but a close without its address: so
  * connections per address are counted periodically by AddressCensus.
  */
 export class ConnectionGate {
   readonly #counts: ConnectionCounts;
+  readonly #rate: ConnectionRate;
   /** Addresses at their maximum of connections. */
   #full: ReadonlySet<string> = new Set();
 
-  constructor(counts: ConnectionCounts) {
+  constructor(counts: ConnectionCounts, rate: ConnectionRate) {
     this.#counts = counts;
+    this.#rate = rate;
   }
 
   setFull(addresses: readonly string[]): void {
@@ -155,11 +167,15 @@ export class ConnectionGate {
   }
 
   #admit(response: HttpResponse): void {
-    const hasRoom = this.#counts.enter();
-    const isFull =
-      this.#full.size > 0 && this.#full.has(clientAddressOf(new Uint8Array(response.getRemoteAddress())));
-    if (hasRoom && !isFull) return;
-    this.#counts.countRefused();
+    const reason = this.#refusal(() => clientAddressOf(new Uint8Array(response.getRemoteAddress())));
+    if (reason === undefined) return;
+    this.#counts.countRefused(reason);
     response.close();
+  }
+
+  #refusal(addressOf: () => string): RefusalReason | undefined {
+    if (!this.#counts.enter()) return 'connectionsMax';
+    if (this.#full.size > 0 && this.#full.has(addressOf())) return 'connectionsPerAddressMax';
+    return this.#rate.isExceeded(addressOf) ? 'connectionsPerSecondPerAddressMax' : undefined;
   }
 }

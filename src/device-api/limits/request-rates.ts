@@ -1,4 +1,4 @@
-import { fullAgainAt, secondsUntil } from '../../core/rate-limiter.ts';
+import { fullAgainAt, secondsUntil } from '../../core/limits/rate-limiter.ts';
 import { fingerprint } from '../auth/fingerprint.ts';
 
 /** Size of the table, which is set-associative. */
@@ -27,7 +27,7 @@ export function allocateRates(seed: string): RateMemory {
 }
 
 /**
- * Table of token buckets (`core/rate-limiter.ts`) shared by all workers, so that a limit holds for all connections of a
+ * Table of token buckets (`core/limits/rate-limiter.ts`) shared by all workers, so that a limit holds for all connections of a
  * device together. When a set is full, its fullest bucket is evicted and starts full when it returns: a limit may then
  * be exceeded by a burst, but no client is limited for another. Two workers that take at the same instant may count
  * two requests as one.

@@ -1,12 +1,13 @@
-/** Hostile trial: more connections and open files than there may be. */
+/** Hostile trial: more connections, open at once or in a second, and more open files than there may be. */
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { createFleet, type TestDevice } from '../../harness/devices/device.ts';
 import { RawConnection, requestText } from '../../harness/devices/raw.ts';
-import { TestServer } from '../../harness/server/server.ts';
+import { shards, TestServer } from '../../harness/server/server.ts';
 import { metric, pause, until } from '../../harness/server/vitals.ts';
+import { floodAddress, floodHandshakes } from './vanishing.ts';
 
 /** A TCP connection that says nothing, and whether the server has closed it. */
 interface Silent {
@@ -57,6 +58,11 @@ async function openConnections(server: TestServer): Promise<number> {
   return (await metric(server, 'fleetpost_connections_open'))[0] ?? -1;
 }
 
+/** Connections refused so far: in total, of an address, of an address in a second. */
+function refused(server: TestServer): Promise<number[]> {
+  return metric(server, 'fleetpost_connections_refused_total');
+}
+
 const max = 40;
 
 it('one connection more than connectionsMax is closed at once, and those that are open go on', async () => {
@@ -68,7 +74,7 @@ it('one connection more than connectionsMax is closed at once, and those that ar
   expect(silent.filter(({ isClosed }) => isClosed).length).toBe(2 * max + 1);
   expect([await isServed(server, device), await beat(open, device)]).toEqual([false, 201]);
   expect(await openConnections(server)).toBe(max);
-  expect((await metric(server, 'fleetpost_connections_refused_total'))[0]).toBe(2 * max + 2);
+  expect(await refused(server)).toEqual([2 * max + 2, 0, 0]);
   for (const { socket } of silent) socket.destroy();
   await until(() => isServed(server, device));
   open.destroy();
@@ -88,6 +94,29 @@ it('an address with connectionsPerAddressMax open gets no more, every other one 
   await until(() => isServed(server, device, '127.0.0.2'));
 });
 
+it('an address that keeps workers busy with handshakes gets few more, every other one is served', async () => {
+  const perSecond = 10;
+  await using server = await TestServer.start({ connectionsPerSecondPerAddressMax: perSecond });
+  const device = await (await createFleet(server)).createDevice();
+  const ended = new AbortController();
+  // Of the groups that the server takes part in the one that costs it most.
+  const flooding = floodHandshakes(server.port, 'P-384', ended.signal);
+  await until(async () => ((await refused(server))[2] ?? 0) > 20 * perSecond);
+  expect(await isServed(server, device, '127.0.0.3')).toBe(true);
+  ended.abort();
+  await flooding;
+  // Each worker names the address once, however many of its connections it refuses.
+  const lines = server.stderr.split('\n').filter((line) => line.includes('address over its rate'));
+  expect(lines.length).toBeGreaterThan(0);
+  expect(lines.length).toBeLessThanOrEqual(shards);
+  for (const line of lines)
+    expect(JSON.parse(line)).toMatchObject({
+      address: floodAddress,
+      limit: 'connectionsPerSecondPerAddressMax',
+    });
+  await until(() => isServed(server, device, floodAddress));
+});
+
 it('with few open files the server serves whom it has, refuses the rest, and recovers at once', async () => {
   const filesMax = 450;
   await using server = await TestServer.start({}, undefined, { openFilesMax: filesMax });
@@ -100,7 +129,7 @@ it('with few open files the server serves whom it has, refuses the rest, and rec
     expect((await device.sendMail()).status).toBe(201);
     await pause(5);
   }
-  await until(async () => (await metric(server, 'fleetpost_connections_refused_total'))[0] !== 0);
+  await until(async () => (await refused(server))[0] !== 0);
   expect(crowd.filter(({ isClosed }) => !isClosed).length).toBeLessThan(filesMax);
   for (const { socket } of crowd) socket.destroy();
   await until(() => isServed(server, device));

@@ -41,16 +41,37 @@ export async function openTls(server: TestServer): Promise<{ tls: TLSSocket; tcp
   return { tls, tcp };
 }
 
-/** The first bytes of a real TLS client. */
-export async function clientHello(): Promise<Buffer> {
+/** The first bytes of a real TLS client, that offers this group of key exchange alone, if one is given. */
+export async function clientHello(group?: string): Promise<Buffer> {
   const listener = createServer().listen(0, '127.0.0.1');
   await once(listener, 'listening');
   const { port } = listener.address() as { port: number };
-  const client = connectTls({ port, host: '127.0.0.1', servername: 'localhost' }).on('error', () => {});
+  const options = { port, host: '127.0.0.1', servername: 'localhost', ...(group && { ecdhCurve: group }) };
+  const client = connectTls(options).on('error', () => {});
   const [accepted] = (await once(listener, 'connection')) as [Socket];
   const [bytes] = (await once(accepted, 'data')) as [Buffer];
   client.destroy();
   accepted.destroy();
   listener.close();
   return bytes;
+}
+
+/** Where floods come from. */
+export const floodAddress = '127.0.0.2';
+
+/** Begins handshakes with this group until it is told to end, and leaves each at its first answer. */
+export async function floodHandshakes(port: number, group: string, stop: AbortSignal): Promise<void> {
+  const hello = await clientHello(group);
+  const begin = async (): Promise<void> => {
+    while (!stop.aborted) {
+      const options = { host: '127.0.0.1', port, localAddress: floodAddress };
+      const socket = connectTcp(options).on('error', () => {});
+      // A reset is an end like another.
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      socket.once('data', () => socket.resetAndDestroy());
+      socket.write(hello);
+      await closed;
+    }
+  };
+  await Promise.all(Array.from({ length: 128 }, begin));
 }

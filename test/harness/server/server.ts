@@ -27,6 +27,8 @@ export const ownCertificate = { tlsCertFile: '', tlsKeyFile: '' };
  * Certificate of all servers that are started here, where setup/certificate.ts has made one; else each makes its own.
  */
 const certificate = tlsCertFile && tlsKeyFile ? { tlsCertFile, tlsKeyFile } : {};
+/** Clients of a test are many, and have one address. */
+const oneAddress = { connectionsPerSecondPerAddressMax: 0, adminConnectionsPerSecondPerAddressMax: 0 };
 /** Databases by data folder of this process, kept across restarts. */
 const databases = new Map<string, string>();
 
@@ -149,7 +151,7 @@ export class TestServer implements AsyncDisposable {
     const store = config.store === undefined ? await storeOf(folder) : undefined;
     // A configuration file has its own say; the environment would have the last word.
     const shared = flags.includes('--config') ? {} : certificate;
-    for (const [key, value] of Object.entries({ ...shared, ...store, ...config })) {
+    for (const [key, value] of Object.entries({ ...oneAddress, ...shared, ...store, ...config })) {
       environment[environmentName(key as ConfigKey)] =
         typeof value === 'object' ? JSON.stringify(value) : String(value);
     }

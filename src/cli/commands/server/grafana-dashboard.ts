@@ -70,9 +70,7 @@ const rows: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
         [sum('fleetpost_lockouts'), 'locked out'],
       ]),
       panel('Mails waiting', [[sum('fleetpost_mails_waiting'), 'mails']]),
-      panel('Connections refused', [
-        [rate('fleetpost_connections_refused_total', 'instance'), '{{instance}}'],
-      ]),
+      panel('Connections refused', [[rate('fleetpost_connections_refused_total', 'reason'), '{{reason}}']]),
       panel(
         'Stalled event loops',
         [[rate('fleetpost_event_loop_stalled_seconds_total', 'thread'), 'thread {{thread}}']],

@@ -129,7 +129,7 @@ export const alerts: readonly Alert[] = [
     expression: grows('fleetpost_connections_refused_total'),
     lasting: '0m',
     severity: 'warning',
-    summary: 'Connections are refused (connectionsMax, connectionsPerAddressMax).',
+    summary: 'Connections are refused ({{ $labels.reason }}).',
   },
   {
     name: 'FleetpostBackupOld',

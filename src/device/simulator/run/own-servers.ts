@@ -104,6 +104,8 @@ export class OwnServers implements AsyncDisposable {
           FLEETPOST_ADMIN: `127.0.0.1:${admin}`,
           FLEETPOST_SHARDS: String(shards),
           FLEETPOST_LOG_LEVEL: 'error',
+          // The whole fleet has one address, and storms of it are what is tried.
+          FLEETPOST_CONNECTIONS_PER_SECOND_PER_ADDRESS_MAX: '0',
         },
         fail,
       );

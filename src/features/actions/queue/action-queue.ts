@@ -1,5 +1,5 @@
 import type { DeviceKey } from '../../../core/identity.ts';
-import { RateLimiter } from '../../../core/rate-limiter.ts';
+import { RateLimiter } from '../../../core/limits/rate-limiter.ts';
 import type { Device } from '../../../domain/devices/device.ts';
 import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';

@@ -1,6 +1,6 @@
 import { sleep } from '../../../core/async.ts';
 import type { Settings } from '../../../core/config/settings.ts';
-import { RateLimiters } from '../../../core/rate-limiter.ts';
+import { RateLimiters } from '../../../core/limits/rate-limiter.ts';
 
 /** Reads that a fleet has not used are saved up for so long. */
 const burstSeconds = 1;

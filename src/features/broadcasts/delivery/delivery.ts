@@ -2,7 +2,7 @@ import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { groupBy } from '../../../core/groups.ts';
 import { type DeviceKey, deviceIdOf, deviceKeyOf } from '../../../core/identity.ts';
-import { RateLimiter } from '../../../core/rate-limiter.ts';
+import { RateLimiter } from '../../../core/limits/rate-limiter.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import type { Fleets } from '../../../declarations/fleet.ts';
 import type { Broadcast } from '../../../domain/mail/broadcast.ts';

@@ -22,7 +22,7 @@ const causes: Record<string, string> = {
   FleetpostForwarderHeld: 'fleetpost_forwarder_held{forwarder="a",fleet="F"} 1+0x180',
   FleetpostActionDevicesBlocked: 'fleetpost_action_devices_blocked{action="a",fleet="F"} 1+0x180',
   FleetpostCompilerLost: 'fleetpost_action_compiler_losses_total{reason="memory"} 0+1x180',
-  FleetpostConnectionsRefused: 'fleetpost_connections_refused_total 0+1x180',
+  FleetpostConnectionsRefused: 'fleetpost_connections_refused_total{reason="connectionsMax"} 0+1x180',
   FleetpostBackupOld: 'fleetpost_backup_timestamp_seconds -200000+0x180',
   FleetpostCertificateEnds: 'fleetpost_certificate_expiry_timestamp_seconds{listener="device"} 900000+0x180',
 };
@@ -36,7 +36,7 @@ const well = [
   'fleetpost_schemas_disabled 0+0x240',
   'fleetpost_consumer_lag_seconds{consumer="a",fleet="F"} 5+0x240',
   'fleetpost_action_held{action="a",fleet="F"} 0+0x240',
-  'fleetpost_connections_refused_total 3+0x240',
+  'fleetpost_connections_refused_total{reason="connectionsMax"} 3+0x240',
   'fleetpost_backup_timestamp_seconds 200000+0x240',
   'fleetpost_certificate_expiry_timestamp_seconds{listener="device"} 9000000+0x240',
 ];

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { RateLimiter } from '../../src/core/rate-limiter.ts';
+import { RateLimiter } from '../../../src/core/limits/rate-limiter.ts';
 
 function passing(limiter: RateLimiter, rate: number, nowSeconds: number, times: number): number {
   const waits = Array.from({ length: times }, () => limiter.take(rate, 1, nowSeconds));
