@@ -1,4 +1,5 @@
 import { sleep } from '../core/async.ts';
+import { boundKeyExchange } from '../core/config/tls.ts';
 import { createLog, type Log, muteLibraries } from '../core/telemetry/log.ts';
 import { outliveRejections } from '../core/telemetry/rejections.ts';
 import { done, serverEvent } from '../features/audit/audit-entry.ts';
@@ -50,6 +51,7 @@ export async function startServer(
   wants: Pick<DevicesStart, 'wantsDemo' | 'wantsHold'>,
 ): Promise<RunningServer> {
   const { values, sources } = effective;
+  boundKeyExchange();
   const config = runningConfig(values);
   const log = createLog(config.settings.current.logLevel);
   checkAdminAddress(config, tlsFolderIn(config.data));

@@ -11,7 +11,7 @@ import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { parseClientAddress } from '../../core/address.ts';
 import { arrivals } from '../../core/async.ts';
-import { type TlsFiles, tlsCiphers } from '../../core/config/tls.ts';
+import { type TlsFiles, tlsCiphers, tlsGroups } from '../../core/config/tls.ts';
 import { groupBy } from '../../core/groups.ts';
 import type { ConnectionRate } from '../../core/limits/connection-rate.ts';
 import type { AdminApiConfig } from '../config.ts';
@@ -254,6 +254,8 @@ function secureContext({ certFile, keyFile }: TlsFiles): SecureContextOptions {
     cert: readFileSync(certFile),
     key: readFileSync(keyFile),
     ciphers,
+    // Node's own are slow ones too: one message of a stranger could cost this thread a tenth of a second.
+    ecdhCurve: tlsGroups,
     minVersion: 'TLSv1.2',
   };
 }

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import { type ConnectionOptions, connect, type EphemeralKeyInfo, type TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../../src/device/simulator/run/free-port.ts';
@@ -14,6 +14,7 @@ import {
   createServerCertificate,
   type KeyedCertificate,
 } from '../../../src/server/certificates/authority.ts';
+import { floodAddress, floodHandshakes } from '../../device-api/hostile/vanishing.ts';
 import { RawConnection, requestText } from '../../harness/devices/raw.ts';
 import { ownCertificate, TestServer, temporaryFolder } from '../../harness/server/server.ts';
 import { openFiles, pause, until } from '../../harness/server/vitals.ts';
@@ -108,6 +109,40 @@ describe('D26: HTTPS on addresses other than loopback', () => {
       socket.destroy();
     }
     await expect(open({ minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' })).rejects.toThrow();
+  });
+
+  it('D26: a handshake takes part in no key exchange that takes the server long, however it is offered', async () => {
+    for (const groups of ['X25519:P-256', 'P-256', 'P-521:P-256', 'ffdhe8192:X25519:P-256'])
+      for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+        const { socket } = await open({ ecdhCurve: groups, maxVersion });
+        const { name } = socket.getEphemeralKeyInfo() as EphemeralKeyInfo;
+        expect(['X25519', 'prime256v1'], groups).toContain(name);
+        socket.destroy();
+      }
+    for (const group of ['P-384', 'P-521', 'X448', 'ffdhe2048', 'ffdhe8192'])
+      await expect(open({ ecdhCurve: group }), group).rejects.toThrow();
+    await expect(open({ ciphers: 'DHE', maxVersion: 'TLSv1.2' })).rejects.toThrow();
+  });
+
+  it('D26: an address that keeps the main thread busy with handshakes gets few more, every other one is served', async () => {
+    await using other = await TestServer.start({
+      admin: '127.0.0.1:0',
+      adminTlsCertFile: certFile,
+      adminTlsKeyFile: keyFile,
+      adminConnectionsPerSecondPerAddressMax: 10,
+    });
+    const otherPort = Number(new URL(other.report.admin_url).port);
+    const ended = new AbortController();
+    const flooding = floodHandshakes(otherPort, 'P-256', ended.signal);
+    await until(() => other.stderr.includes('address over its rate'));
+    const connection = await open({ host: '127.0.0.1', port: otherPort });
+    connection.write(requestText('GET', '/readyz', {}));
+    expect((await connection.answer()).status).toBe(200);
+    connection.destroy();
+    ended.abort();
+    await flooding;
+    const lines = other.stderr.trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ address: floodAddress }]);
   });
 
   it('D26: plain HTTP gets no answer on that address', async () => {

@@ -26,8 +26,18 @@ interface Ended {
   test: { status: number; body: { result?: string; reason?: string } };
 }
 
+/** Schemes of a receiver's URL. */
+const schemes = {
+  plain: { nats: 'nats', webhook: 'http' },
+  secure: { nats: 'tls', webhook: 'https' },
+};
+
 /** Tries a forwarder on a receiver that talks as it likes, until its connection is ended. */
-async function tryOn(kind: 'nats' | 'webhook', talk: (socket: Socket) => Promise<void>): Promise<Ended> {
+async function tryOn(
+  kind: 'nats' | 'webhook',
+  talk: (socket: Socket) => Promise<void>,
+  security: keyof typeof schemes = 'plain',
+): Promise<Ended> {
   await using receiver = createServer().listen(0, '127.0.0.1');
   await once(receiver, 'listening');
   const sockets: Socket[] = [];
@@ -38,10 +48,8 @@ async function tryOn(kind: 'nats' | 'webhook', talk: (socket: Socket) => Promise
   });
   const { port } = receiver.address() as AddressInfo;
   const path = `/fleets/${fleet.fleetId}/forwarders/hostile-${kind}`;
-  const destination =
-    kind === 'nats'
-      ? { servers: [`nats://127.0.0.1:${port}`], subject: 'a.b' }
-      : { url: `http://127.0.0.1:${port}/` };
+  const url = `${schemes[security][kind]}://127.0.0.1:${port}`;
+  const destination = kind === 'nats' ? { servers: [url], subject: 'a.b' } : { url: `${url}/` };
   const forwarder = { type: kind, enabled: false, timeout_seconds: 2, ...destination };
   expect((await server.admin('PUT', path, forwarder)).status).toBeLessThan(300);
   const test = await server.admin<Ended['test']['body']>('POST', `${path}/test`);
@@ -121,6 +129,49 @@ it.each([
   expect(sent).toBeLessThan(takenMax);
   expect((await server.admin('GET', '/self')).status).toBe(200);
 });
+
+/** TLS suites and groups of key exchange that the first message of a client offers (RFC 8446, 4.1.2). */
+function offeredIn(hello: Buffer): { suites: number[]; groups: number[] } {
+  const listAt = (at: number): number[] =>
+    Array.from({ length: hello.readUInt16BE(at) / 2 }, (_, index) => hello.readUInt16BE(at + 2 + 2 * index));
+  // Behind the heads of the record and of the message, its version and its random bytes.
+  const suitesAt = 44 + hello.readUInt8(43);
+  let at = suitesAt + 2 + hello.readUInt16BE(suitesAt);
+  at += 1 + hello.readUInt8(at) + 2;
+  const supportedGroups = 10;
+  while (hello.readUInt16BE(at) !== supportedGroups) at += 4 + hello.readUInt16BE(at + 2);
+  return { suites: listAt(suitesAt), groups: listAt(at + 4) };
+}
+
+/** X25519, P-256 and P-384: a handshake of ffdhe8192 takes 100 times as long. */
+const quickGroups = [0x1d, 0x17, 0x18];
+/** Suites of TLS 1.2 with the ephemeral Diffie-Hellman of any prime that a receiver likes. */
+const slowSuites = [
+  0x33, 0x39, 0x67, 0x6b, 0x9e, 0x9f, 0xccaa, 0xc09e, 0xc09f, 0xc0a2, 0xc0a3, 0xc052, 0xc053,
+];
+
+it.each(['nats', 'webhook'] as const)(
+  'a %s receiver cannot choose a key exchange that takes long',
+  async (kind) => {
+    let hello: Buffer = Buffer.alloc(0);
+    await tryOn(
+      kind,
+      async (socket) => {
+        if (kind === 'nats') socket.write(info.replace('{', '{"tls_required":true,'));
+        // The first connection only looks whether somebody is there.
+        for await (const chunk of socket) {
+          hello = chunk as Buffer;
+          break;
+        }
+      },
+      'secure',
+    );
+    const { suites, groups } = offeredIn(hello);
+    expect(groups).toEqual(quickGroups);
+    expect(suites.filter((suite) => slowSuites.includes(suite))).toEqual([]);
+    expect(suites.length).toBeGreaterThan(3);
+  },
+);
 
 it('a webhook receiver that is not there, or not behind the TLS of its URL, ends no server', async () => {
   const path = `/fleets/${fleet.fleetId}/forwarders/nobody`;
