@@ -136,6 +136,7 @@ export const forwarderDocument = Type.Object({
     }),
     Type.Null(),
   ]),
+  next_attempt_at: nullable('string', { description: 'When the next retry is due, in backoff.' }),
 });
 export type ForwarderDocument = Static<typeof forwarderDocument>;
 const declaredForwarderDocument = Type.Interface([forwarderDocument], {

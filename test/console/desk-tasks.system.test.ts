@@ -202,7 +202,7 @@ it('the palette leads to a device, a mail, a screen and what can be done, by key
   await button(page, 'Test').waitFor();
   await ask('test');
   await page.keyboard.press('Enter');
-  await page.getByText(/The test event was delivered/).waitFor();
+  await page.getByText(/The destination took the test event, after/).waitFor();
   await ask('nothing has this name');
   await page.getByText('Nothing fits.').waitFor();
   expect(console.faults).toEqual([]);

@@ -92,6 +92,9 @@ it('devices that are refused are counted by reason on Now, and seen in the list,
   await page.getByRole('link', { name: 'LAMP000011' }).waitFor();
   await console.go(`${fleet.fleetId}/live`);
   await page.getByLabel('Kind').selectOption('refused');
+  // From now on, nothing is: their last attempts were before the page was opened.
+  await page.getByText('None of the 3 refusals of the last hour fits.').waitFor();
+  await page.getByLabel('Since').selectOption('1h');
   await page.getByText('wrong secret').first().waitFor();
   await page.getByText('/rate').waitFor();
   await page.getByLabel('Schema').fill('flow');

@@ -74,6 +74,8 @@ const screens: Screen[] = [
     ready: async (page) => {
       // The deepest, the longest and the one with the most keys are all opened.
       await seen(page, 'celsius');
+      // To the millisecond, as the clock has it: beside "now" in every row no order is seen.
+      await seen(page, /^\d\d:\d\d:\d\d\.\d{3}$/);
       for (const button of (await page.locator('button.record').all()).slice(0, 12)) await button.click();
     },
   },

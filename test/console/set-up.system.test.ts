@@ -265,6 +265,7 @@ it('a forwarder is made with what is wrong said as it is written, changed, its s
   await page.getByLabel('Headers').fill('Authorization: Bearer hush');
   await make.click();
   await page.getByText(/^whsec_/).waitFor();
+  await page.getByText('the server signs with it').waitFor();
   await page.getByText('It takes no connections now').waitFor();
   await page.getByRole('button', { name: 'I have stored it' }).click();
   await page.getByRole('link', { name: 'warehouse', exact: true }).click();
@@ -278,7 +279,11 @@ it('a forwarder is made with what is wrong said as it is written, changed, its s
   await page.getByText('forwards to').waitFor();
   await page.keyboard.press('Escape');
   await page.getByText('reading, flow').waitFor();
-  await page.getByText('authorization', { exact: true }).waitFor();
+  await page.getByText('signing secret, header authorization', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Test', exact: true }).click();
+  await page.locator('.body').getByText('The test event did not arrive, after').waitFor();
+  expect(await page.locator('.head .notice').count()).toBe(0);
+  expect(await page.getByText('..', { exact: false }).count()).toBe(0);
   await choose('New signing secret');
   await page.getByRole('button', { name: 'Make a new secret' }).click();
   await page.getByText(/^whsec_/).waitFor();

@@ -7,14 +7,20 @@ export interface ShownOnceProps {
   text: string;
   /** Name of what is copied, if the text is more than that. */
   copied?: string;
+  /** Set if the server uses the secret itself, and so keeps it whole. */
+  isUsedByServer?: boolean;
 }
 
 /** A secret that was just made: shown this one time, and kept nowhere in the page. */
-export function ShownOnce({ what, text, copied = what }: ShownOnceProps) {
+export function ShownOnce({ what, text, copied = what, isUsedByServer = false }: ShownOnceProps) {
   return (
     <div class="field">
       <Banner kind="warn">
-        This {what} is shown this one time: the server keeps only its digest. Store it now.
+        This {what} is shown this one time
+        {isUsedByServer
+          ? ': the server signs with it, and shows it to nobody. '
+          : ': the server keeps only its digest. '}
+        Store it now.
       </Banner>
       <Paste text={text} label={`Copy the ${copied}`} hasLines={copied !== what} />
     </div>

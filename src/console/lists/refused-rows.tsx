@@ -1,6 +1,6 @@
 import type { FleetRefusalDocument } from '../../contract/monitoring/refusal.ts';
 import { DeviceLink } from '../parts/device.tsx';
-import { Moment } from '../parts/moment.tsx';
+import { ClockMoment, Moment } from '../parts/moment.tsx';
 import { Untrusted } from '../parts/untrusted.tsx';
 
 /** Why a device is refused, in words. */
@@ -13,14 +13,20 @@ export const refusalWords: Readonly<Record<FleetRefusalDocument['reason'], strin
 };
 
 /** Lists what devices are refused, the last one first: equal refusals of a device in one row. */
-export function RefusedRows({ fleetId, items }: { fleetId: string; items: readonly FleetRefusalDocument[] }) {
+export function RefusedRows(props: {
+  fleetId: string;
+  items: readonly FleetRefusalDocument[];
+  /** Set beside records, whose rows have the clock's time. */
+  isLive?: boolean;
+}) {
+  const { fleetId, items, isLive = false } = props;
   return (
     <ul class="list">
       {items.map(
         ({ device_id, route, name, error, reason, msg, path, path_msg, count, last_at, accepted_at }) => (
           <li key={[device_id, route, name, error, reason, path].join(' ')} class="row refused">
-            <span class="when small faint">
-              <Moment time={last_at} />
+            <span class={`when small faint ${isLive ? 'is-clock' : ''}`}>
+              {isLive ? <ClockMoment time={last_at} /> : <Moment time={last_at} />}
             </span>
             <DeviceLink fleetId={fleetId} id={device_id} />
             <span class="tag kind">{refusalWords[reason]}</span>

@@ -1,4 +1,4 @@
-import { exactText, hourText, relativeText } from '../server/clock.ts';
+import { exactText, hourText, preciseText, relativeText } from '../server/clock.ts';
 import { followedNow } from '../server/ticking.ts';
 
 /** A time as how long ago it was, or how soon it is; the exact one on hover. `isExact`: with its second, for quoting. */
@@ -7,6 +7,15 @@ export function Moment({ time, isExact = false }: { time: string; isExact?: bool
     <time dateTime={time} title={exactText(time)}>
       {isExact && `${exactText(time).slice(0, 19)}, `}
       {relativeText(Date.parse(time), followedNow())}
+    </time>
+  );
+}
+
+/** A time as the clock has it, to the millisecond; how long ago it was on hover. */
+export function ClockMoment({ time }: { time: string }) {
+  return (
+    <time dateTime={time} title={relativeText(Date.parse(time), followedNow())}>
+      {preciseText(time)}
     </time>
   );
 }

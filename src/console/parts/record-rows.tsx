@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
-import { hourText } from '../server/clock.ts';
+import { exactText, hourText } from '../server/clock.ts';
 import type { FollowedRecords } from '../server/followed-records.ts';
 import { payloadOf, type StreamedRecord } from '../server/record-stream.ts';
 import { Act } from './act.tsx';
 import { Banner, ErrorBanner } from './banner.tsx';
 import { DeviceLink } from './device.tsx';
-import { Moment } from './moment.tsx';
+import { ClockMoment, Moment } from './moment.tsx';
 import { Payload } from './payload.tsx';
 import { Untrusted, visible } from './untrusted.tsx';
 
@@ -15,18 +15,18 @@ const drawnRows = 200;
 export interface RecordRowsProps {
   fleetId: string;
   records: readonly StreamedRecord[];
-  /** The device is named in each row. */
-  withDevice?: boolean;
+  /** Set for records of many devices as they come: a row names its device, and has the clock's time, by which order and gaps are seen. */
+  isLive?: boolean;
 }
 
-/** Records, newest first; a click on one shows its payload. */
-export function RecordRows({ fleetId, records, withDevice = false }: RecordRowsProps) {
+/** Records, newest first; a click on one shows all of it. */
+export function RecordRows({ fleetId, records, isLive = false }: RecordRowsProps) {
   const [drawn, setDrawn] = useState(drawnRows);
   return (
     <>
       <ul class="list">
         {records.slice(0, drawn).map((record) => (
-          <RecordRow key={record.record_id} fleetId={fleetId} record={record} withDevice={withDevice} />
+          <RecordRow key={record.record_id} fleetId={fleetId} record={record} isLive={isLive} />
         ))}
       </ul>
       {records.length > drawn && (
@@ -38,17 +38,17 @@ export function RecordRows({ fleetId, records, withDevice = false }: RecordRowsP
   );
 }
 
-function RecordRow(props: { fleetId: string; record: StreamedRecord; withDevice: boolean }) {
-  const { fleetId, record, withDevice } = props;
+function RecordRow(props: { fleetId: string; record: StreamedRecord; isLive: boolean }) {
+  const { fleetId, record, isLive } = props;
   const { device_id, kind, schema, stored_at, preview } = record;
   const [isOpen, setOpen] = useState(false);
   return (
     <li>
       <div class="row">
-        <span class="when small faint">
-          <Moment time={stored_at} />
+        <span class={`when small faint ${isLive ? 'is-clock' : ''}`}>
+          {isLive ? <ClockMoment time={stored_at} /> : <Moment time={stored_at} />}
         </span>
-        {withDevice && <DeviceLink fleetId={fleetId} id={device_id} />}
+        {isLive && <DeviceLink fleetId={fleetId} id={device_id} />}
         <button type="button" class="record" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <span class="tag kind">{kind}</span>
           <span class="strong cut record-name">
@@ -59,8 +59,36 @@ function RecordRow(props: { fleetId: string; record: StreamedRecord; withDevice:
           </code>
         </button>
       </div>
-      {isOpen && <Payload value={payloadOf(record)} />}
+      {isOpen && <WholeRecord record={record} />}
     </li>
+  );
+}
+
+/** A record with what its row has no room for. */
+function WholeRecord({ record }: { record: StreamedRecord }) {
+  const { record_id, stored_at, recorded_at, mail_id } = record;
+  return (
+    <div>
+      <p class="record-head small soft">
+        <span>
+          stored <time dateTime={stored_at}>{exactText(stored_at)}</time>
+        </span>
+        {recorded_at !== undefined && (
+          <span>
+            recorded <time dateTime={recorded_at}>{exactText(recorded_at)}</time>
+          </span>
+        )}
+        {mail_id !== undefined && (
+          <span>
+            answers mail <code>{mail_id}</code>
+          </span>
+        )}
+        <span>
+          record <code>{record_id}</code>
+        </span>
+      </p>
+      <Payload value={payloadOf(record)} />
+    </div>
   );
 }
 

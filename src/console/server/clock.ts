@@ -73,6 +73,12 @@ export function clockText(time: string): string {
   return text.slice(text.startsWith(exactText(serverNow()).slice(0, 10)) ? 11 : 0, 16);
 }
 
+/** A moment to the millisecond; with its month and day, unless that is today. */
+export function preciseText(time: string): string {
+  const text = exactText(time);
+  return text.slice(text.startsWith(exactText(serverNow()).slice(0, 10)) ? 11 : 5, 23);
+}
+
 /** The hour, minute and second of a moment, for one of today. */
 export function hourText(timeMs: number): string {
   return exactText(timeMs).slice(11, 19);

@@ -27,6 +27,8 @@ export interface ForwarderStatus {
   lastError:
     | { readonly atMs: number; readonly msg: string; readonly recoveredAtMs: number | undefined }
     | undefined;
+  /** When the first loop in backoff tries again. */
+  nextAttemptAtMs: number | undefined;
 }
 
 /** A record that the destination refused. */

@@ -98,7 +98,7 @@ export class LocalForwarderWork implements ForwarderWork {
           ? 'held'
           : stats.blocked > 0
             ? 'dead_letters_full'
-            : stats.backingOff > 0
+            : stats.nextAttempts.size > 0
               ? 'backing_off'
               : 'running',
       ...lag,
@@ -106,6 +106,7 @@ export class LocalForwarderWork implements ForwarderWork {
       counts: stats.counts,
       lastDeliveredAtMs: stats.lastDeliveredAtMs,
       lastError: stats.lastError,
+      nextAttemptAtMs: stats.nextAttempts.size > 0 ? Math.min(...stats.nextAttempts.values()) : undefined,
     };
   }
 }

@@ -79,7 +79,7 @@ function credentialsOf(input: {
 }
 
 function describeForwarder(status: ForwarderStatus): ForwarderDocument {
-  const { forwarder, counts, lastError, lastDeliveredAtMs } = status;
+  const { forwarder, counts, lastError, lastDeliveredAtMs, nextAttemptAtMs } = status;
   const { secrets, destination, filter } = forwarder;
   return {
     name: forwarder.name,
@@ -111,6 +111,7 @@ function describeForwarder(status: ForwarderStatus): ForwarderDocument {
             msg: lastError.msg,
             recovered_at: timeTextOf(lastError.recoveredAtMs),
           },
+    next_attempt_at: timeTextOf(nextAttemptAtMs),
   };
 }
 

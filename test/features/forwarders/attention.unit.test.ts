@@ -12,6 +12,7 @@ const forwarder = (more: Partial<ForwarderStatus>): ForwarderStatus => ({
   counts: { delivered: 0, failed: 0, dead: 0, dropped: 0 },
   lastDeliveredAtMs: undefined,
   lastError: undefined,
+  nextAttemptAtMs: undefined,
   ...more,
 });
 const itemsOf = (...all: ForwarderStatus[]) => attentionToForwarders({ list: async () => all })('FLEET001');

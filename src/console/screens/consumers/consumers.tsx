@@ -34,7 +34,7 @@ export function ConsumersScreen({ fleetId }: { fleetId: string }) {
   });
   return (
     <Screen
-      title="Consumers and forwarders"
+      title="Consumers, forwarders"
       read={forwarders}
       commands={[
         { command: ['forwarder', 'list', '--fleet', fleetId], request: { path: forwardersPath } },
@@ -128,11 +128,17 @@ function ForwarderTable({ fleetId, items, onChanged }: ReadersProps<ForwarderDoc
           onDone={onChanged}
         />
       )}
-      more={({ last_error }) =>
+      more={({ last_error, next_attempt_at }) =>
         last_error !== null &&
         last_error.recovered_at === null && (
           <span class="bad small">
             <Moment time={last_error.at} />: <Untrusted text={last_error.msg} lengthMax={300} />
+            {next_attempt_at !== null && (
+              <>
+                {' '}
+                Next attempt <Moment time={next_attempt_at} />.
+              </>
+            )}
           </span>
         )
       }

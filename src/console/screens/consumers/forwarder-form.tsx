@@ -129,7 +129,7 @@ function Declared({ fleetId, made }: DeclaredProps) {
           trying.
         </Banner>
       )}
-      {secret !== null && <ShownOnce what="signing secret" text={secret} />}
+      {secret !== null && <ShownOnce what="signing secret" text={secret} isUsedByServer />}
     </>
   );
 }

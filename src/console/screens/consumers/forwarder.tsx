@@ -11,6 +11,7 @@ import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Fact, Figures } from '../../parts/facts.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
+import type { CallError } from '../../server/call-error.ts';
 import { call } from '../../server/client.ts';
 import { spanText } from '../../server/clock.ts';
 import { useDocument } from '../../server/resource.ts';
@@ -29,6 +30,7 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
   const { value, refresh } = forwarder;
   const [asked, setAsked] = useState<Asked | undefined>();
   const close = (): void => setAsked(undefined);
+  const trial = useTrial(path, refresh);
   return (
     <Screen
       title={<Untrusted text={name} lengthMax={80} />}
@@ -39,7 +41,14 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
           <a class="button is-plain" href={href([fleetId, 'consumers'])}>
             All forwarders
           </a>
-          <TestForwarder path={path} />
+          <Act
+            scope="admin"
+            onClick={trial.test}
+            title="Sends one test event to the destination"
+            unless={trial.isBusy ? 'On its way' : undefined}
+          >
+            Test
+          </Act>
           {value && <ForwarderMenu forwarder={value} onAsk={setAsked} />}
           {value && <PauseReader path={path} reader={value} onDone={refresh} />}
         </>
@@ -59,6 +68,7 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
       <Loaded resource={forwarder}>
         {(document) => (
           <>
+            <TrialResult trial={trial} />
             <LastError forwarder={document} />
             <ForwarderFigures forwarder={document} />
             <div class="columns">
@@ -105,38 +115,45 @@ function ForwarderMenu(props: { forwarder: ForwarderDocument; onAsk: (asked: Ask
   );
 }
 
-/** Sends one test event, and shows what came of it. */
-function TestForwarder({ path }: { path: Path<'/fleets/{fleet_id}/forwarders/{name}'> }) {
-  const [trial, setTrial] = useState<ForwarderTrialDocument | undefined>();
+interface Trial {
+  result: ForwarderTrialDocument | undefined;
+  error: CallError | undefined;
+  isBusy: boolean;
+  test: () => void;
+}
+
+/** Sends a test event when it is asked to; the figures are read again afterwards. */
+function useTrial(path: Path<'/fleets/{fleet_id}/forwarders/{name}'>, onDone: () => void): Trial {
+  const [result, setResult] = useState<ForwarderTrialDocument | undefined>();
   const { error, isBusy, submit } = useSubmit();
-  const test = (): void => void submit(async () => setTrial(await call('POST', below(path, '/test', {}))));
+  const test = (): void => {
+    setResult(undefined);
+    void submit(async () => setResult(await call('POST', below(path, '/test', {})))).then(onDone);
+  };
+  return { result, error, isBusy, test };
+}
+
+const trialSentences = {
+  delivered: 'The destination took the test event',
+  refused: 'The destination refused the test event',
+  failed: 'The test event did not arrive',
+} as const satisfies Record<ForwarderTrialDocument['result'], string>;
+
+/** What came of the test event. */
+function TrialResult({ trial: { result, error } }: { trial: Trial }) {
+  if (error) return <ErrorBanner error={error} />;
+  if (result === undefined) return null;
   return (
-    <>
-      {error && <ErrorBanner error={error} />}
-      {trial && (
-        <Banner kind={trial.result === 'delivered' ? 'good' : 'warn'}>
-          The test event was {trial.result} after {trial.milliseconds.toLocaleString('en')} ms
-          {trial.msg !== null && (
-            <>
-              : <Untrusted text={trial.msg} lengthMax={500} />
-            </>
-          )}
-          .
-        </Banner>
-      )}
-      <Act
-        scope="admin"
-        onClick={test}
-        title="Sends one test event to the destination"
-        unless={isBusy ? 'On its way' : undefined}
-      >
-        Test
-      </Act>
-    </>
+    <Banner kind={result.result === 'delivered' ? 'good' : 'warn'}>
+      {trialSentences[result.result]}, after {result.milliseconds.toLocaleString('en')} ms
+      {result.msg === null ? '.' : ': '}
+      <Untrusted text={result.msg ?? ''} lengthMax={500} />
+    </Banner>
   );
 }
 
-function LastError({ forwarder: { last_error, state } }: { forwarder: ForwarderDocument }) {
+function LastError({ forwarder }: { forwarder: ForwarderDocument }) {
+  const { last_error, next_attempt_at, state } = forwarder;
   if (state === 'dead_letters_full') {
     return (
       <Banner kind="bad">
@@ -147,7 +164,13 @@ function LastError({ forwarder: { last_error, state } }: { forwarder: ForwarderD
   if (last_error === null || last_error.recovered_at !== null) return null;
   return (
     <Banner kind="bad">
-      <Untrusted text={last_error.msg} lengthMax={1_000} /> (<Moment time={last_error.at} />)
+      <Untrusted text={last_error.msg} lengthMax={1_000} /> That was <Moment time={last_error.at} />
+      {next_attempt_at !== null && (
+        <>
+          ; the next attempt is <Moment time={next_attempt_at} />
+        </>
+      )}
+      .
     </Banner>
   );
 }
@@ -167,8 +190,8 @@ function ForwarderFigures({ forwarder }: { forwarder: ForwarderDocument }) {
         ],
         ['Lost', count(lost), lost > 0 ? 'bad' : '', 'removed by retention'],
         ['Dead letters', count(dead_letters), dead_letters > 0 ? 'bad' : '', 'refused records'],
-        ['Delivered', count(delivered), '', 'since the start'],
-        ['Failed', count(failed), '', 'since the start, retried'],
+        ['Delivered', count(delivered), '', 'since the server started'],
+        ['Failed', count(failed), '', 'and retried, since the server started'],
       ]}
     />
   );
@@ -178,7 +201,13 @@ function ForwarderFacts({ forwarder }: { forwarder: ForwarderDocument }) {
   const { filter, headers, credentials, tls, created_at, last_delivered_at, last_error } = forwarder;
   const { batch_records_max, linger_milliseconds, timeout_seconds } = forwarder;
   const filters = [...(filter.kinds ?? []), ...(filter.schemas ?? [])].join(', ');
-  const secrets = [...headers, ...(credentials === null ? [] : [credentials]), ...tls].join(', ');
+  const { isSigned } = destinationForm(forwarder.type);
+  const secrets = [
+    ...(isSigned ? ['signing secret'] : []),
+    ...headers.map((header) => `header ${header}`),
+    ...(credentials === null ? [] : [credentials]),
+    ...tls,
+  ].join(', ');
   const facts = [
     [destinationTitle(forwarder), destinationText(forwarder)],
     ['Records', filters || 'all'],

@@ -82,7 +82,7 @@ export function PauseReader({ path, reader: { name, enabled }, onDone }: PauseRe
   return (
     <Act
       scope="admin"
-      kind={enabled ? 'plain' : 'main'}
+      {...(!enabled && { kind: 'main' })}
       onClick={change}
       unless={isBusy ? 'On its way' : undefined}
       title={error?.message ?? `${verb} ${name}`}

@@ -28,7 +28,7 @@ export function RotateSigningSecret({ name, path, onClose }: RotateSigningSecret
       make={(text) =>
         call('POST', below(path, '/rotate-secret', {}), { body: { grace_seconds: Number(text('grace')) } })
       }
-      shown={({ secret }) => <ShownOnce what="signing secret" text={secret} />}
+      shown={({ secret }) => <ShownOnce what="signing secret" text={secret} isUsedByServer />}
     >
       <p>
         A new secret that the batches of <strong>{name}</strong> are signed with. Whoever receives them checks

@@ -100,7 +100,7 @@ function LiveRecords({ fleetId, filter }: { fleetId: string; filter: LiveFilter 
             : `None of the ${stream.records.length} records that were seen fits.`}
         </p>
       )}
-      <RecordRows fleetId={fleetId} records={shown} withDevice />
+      <RecordRows fleetId={fleetId} records={shown} isLive />
     </Screen>
   );
 }

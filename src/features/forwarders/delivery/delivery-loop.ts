@@ -18,8 +18,8 @@ export class ForwarderStats {
   lastDeliveredAtMs: number | undefined;
   /** Some of the last accepted records, by device, to probe whether the destination accepts anything. */
   readonly accepted = new Map<string, StoredRecord>();
-  /** Loops in backoff. */
-  backingOff = 0;
+  /** When each loop in backoff tries again, in Unix milliseconds. */
+  readonly nextAttempts = new Map<DeliveryLoop, number>();
   /** Loops waiting because the dead letters are full. */
   blocked = 0;
 
@@ -296,13 +296,13 @@ export class DeliveryLoop {
     this.#failures += 1;
     const waitMs = backoffMs(this.#failures, backoff, retryAfterMs);
     this.#resumeAtMs = performance.now() + waitMs;
-    stats.backingOff += 1;
+    stats.nextAttempts.set(this, Date.now() + waitMs);
     using linked = new LinkedAbort(signal);
     const isOver = await Promise.race([
       sleep(waitMs, linked.signal).then(() => true),
       budget.wanted(linked.signal).then(() => false),
     ]);
-    stats.backingOff -= 1;
+    stats.nextAttempts.delete(this);
     return isOver && !signal.aborted;
   }
 
