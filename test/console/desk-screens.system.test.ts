@@ -51,7 +51,11 @@ const screens: DeskScreen[] = [
   },
   { name: 'Consumers', place: () => 'consumers', texts: ['warehouse', 'retrying', 'billing', /unreachable/] },
   { name: 'Consumer', place: () => 'consumers/billing', texts: ['Lease', 'Position'] },
-  { name: 'Forwarder', place: () => 'forwarders/lost', texts: [/unreachable/, 'None: its destination'] },
+  {
+    name: 'Forwarder',
+    place: () => 'forwarders/lost',
+    texts: [/unreachable.*the next attempt is/, 'None: its destination'],
+  },
   { name: 'Tokens', place: () => 'access', texts: ['dashboard', '<img src=x'] },
   { name: 'New token', place: () => 'access/tokens?new=1', texts: ['Make the token'] },
   { name: 'Claim tokens', place: () => 'access/claim-tokens', texts: ['<b>new</b>', '0 of 100'] },
@@ -75,7 +79,7 @@ const screens: DeskScreen[] = [
     name: 'Server',
     place: () => 'server',
     texts: [
-      ...['Commits/s', /certificate ends/, 'forwardHosts'],
+      ...['Commits/s', /certificate ends/, 'forwardHosts', 'of one core', /^[\d.]+ (MiB|GiB)$/],
       engine === 'lmdb' ? 'None yet.' : 'The data is in a database',
     ],
   },
@@ -85,7 +89,7 @@ const screens: DeskScreen[] = [
     texts: ['firmware_2_4'],
     ready: async (page) => {
       await page.keyboard.press('Control+k');
-      await page.getByRole('option', { name: /To all devices/ }).waitFor();
+      await page.getByRole('option', { name: /New broadcast/ }).waitFor();
     },
   },
 ];

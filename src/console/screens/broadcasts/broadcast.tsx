@@ -4,6 +4,7 @@ import { targetText } from '../../../contract/columns/mail.ts';
 import { below, pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Screen, Section } from '../../frame/frame.tsx';
+import { Menu } from '../../frame/menu.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { go, href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
@@ -35,7 +36,14 @@ export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; bro
     <Screen
       title={value?.name ?? 'Broadcast'}
       name={value?.name}
-      beside={value && <BroadcastMark broadcast={value} />}
+      beside={
+        value && (
+          <>
+            <span class="soft">broadcast</span>
+            <BroadcastMark broadcast={value} />
+          </>
+        )
+      }
       // A broadcast that has ended does not change: it is not read again.
       read={value?.ended_at === null ? broadcast : undefined}
       tools={
@@ -80,7 +88,7 @@ export function BroadcastScreen({ fleetId, broadcastId }: { fleetId: string; bro
 
 /** What became of it, what it says, and its facts. */
 function BroadcastBody(props: OfBroadcastProps & { readAtMs: number | undefined }) {
-  const { path, broadcast, readAtMs } = props;
+  const { fleetId, path, broadcast, readAtMs } = props;
   const payloadPath = below(path, '/payload', {});
   const payload = useResource(payloadPath, async (signal) => ({
     document: await call('GET', payloadPath, { signal }),
@@ -97,7 +105,7 @@ function BroadcastBody(props: OfBroadcastProps & { readAtMs: number | undefined 
             <Loaded resource={payload}>{({ document }) => <Payload value={document} />}</Loaded>
           </div>
         </Section>
-        <BroadcastFacts broadcast={broadcast} readAtMs={readAtMs} />
+        <BroadcastFacts fleetId={fleetId} broadcast={broadcast} readAtMs={readAtMs} />
       </div>
     </div>
   );
@@ -117,9 +125,11 @@ function BroadcastTools(props: OfBroadcastProps & { refresh: () => void }) {
     <>
       {error && <ErrorBanner error={error} />}
       {verb === undefined ? (
-        <Act scope="mail" kind="bad" onClick={() => setAsked('delete')}>
-          Delete
-        </Act>
+        <Menu label="More to do with the broadcast">
+          <Act scope="mail" kind="bad" onClick={() => setAsked('delete')}>
+            Delete
+          </Act>
+        </Menu>
       ) : (
         <>
           <Act scope="mail" kind="bad" onClick={() => setAsked('cancel')} unless={busy}>
@@ -189,10 +199,15 @@ interface FactsProps {
   readAtMs: number | undefined;
 }
 
-function BroadcastFacts({ broadcast, readAtMs }: FactsProps) {
-  const { broadcast_id, payload_bytes, created_at, ended_at, deliver_at } = broadcast;
+function BroadcastFacts({ fleetId, broadcast, readAtMs }: FactsProps & { fleetId: string }) {
+  const { state, broadcast_id, payload_bytes, created_at, ended_at, deliver_at } = broadcast;
   const { ttl_seconds, mailbox_mails_max, requeues_max } = broadcast;
-  const ofFleet = 'as the fleet has it';
+  const limits = [
+    ['Time to live', ttl_seconds === null ? undefined : spanText(ttl_seconds * 1_000)],
+    ['Mails at most', mailbox_mails_max?.toLocaleString('en')],
+    ['Requeues', requeues_max?.toLocaleString('en')],
+  ] as const;
+  const own = limits.filter(([, text]) => text !== undefined);
   return (
     <Section title="Facts">
       <dl class="facts">
@@ -204,7 +219,7 @@ function BroadcastFacts({ broadcast, readAtMs }: FactsProps) {
           <Moment time={created_at} />
         </Fact>
         {ended_at !== null && (
-          <Fact name="Ended">
+          <Fact name={state === 'cancelled' ? 'Cancelled' : 'Queued to the last'}>
             <Moment time={ended_at} />
           </Fact>
         )}
@@ -214,9 +229,19 @@ function BroadcastFacts({ broadcast, readAtMs }: FactsProps) {
           </Fact>
         )}
         <Fact name="Size">{payload_bytes.toLocaleString('en')} B</Fact>
-        <Fact name="Time to live">{ttl_seconds === null ? ofFleet : spanText(ttl_seconds * 1_000)}</Fact>
-        <Fact name="Mails at most">{mailbox_mails_max?.toLocaleString('en') ?? ofFleet}</Fact>
-        <Fact name="Requeues">{requeues_max?.toLocaleString('en') ?? ofFleet}</Fact>
+        {own.map(([name, text]) => (
+          <Fact key={name} name={name}>
+            {text}
+          </Fact>
+        ))}
+        {own.length < limits.length && (
+          <Fact name="Limits">
+            {own.length > 0 && 'else '}
+            <a class="link" href={href([fleetId, 'fleet'])}>
+              those of the fleet
+            </a>
+          </Fact>
+        )}
         <Fact name="Id" class="mono small">
           {broadcast_id}
         </Fact>

@@ -12,8 +12,7 @@ import { Act } from '../../parts/act.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { call } from '../../server/client.ts';
 import { type Resource, useDocument } from '../../server/resource.ts';
-import { wholeFleet } from '../devices/selection.ts';
-import { sendTo } from '../send/send-to.ts';
+import { sendTo, startedBroadcasts } from '../send/send-to.ts';
 import { BroadcastMark, isRunning, OutcomeBar } from './progress.tsx';
 
 const pageBroadcasts = 100;
@@ -66,25 +65,21 @@ export function BroadcastsScreen({ fleetId }: { fleetId: string }) {
   const list = useDocument(path, everySeconds, { after, limit: pageBroadcasts });
   const outcomes = useOutcomesOf(fleetId, list);
   const send = (): void => {
-    sendTo.value = wholeFleet;
-  };
-  const sendToSome = (): void => {
     sendTo.value = { deviceId: '' };
   };
   useKeys({ r: list.refresh, n: send });
+  const started = startedBroadcasts.value;
+  useEffect(() => {
+    if (started > 0) list.refresh();
+  }, [started]);
   return (
     <Screen
       title="Broadcasts"
       read={list}
       tools={
-        <>
-          <Act scope="mail" onClick={sendToSome} title="To all that fit filters">
-            To some devices…
-          </Act>
-          <Act scope="mail" kind="main" onClick={send} title="n">
-            To all devices
-          </Act>
-        </>
+        <Act scope="mail" kind="main" onClick={send} title="To all that fit filters, or to all devices (n)">
+          New broadcast
+        </Act>
       }
       commands={[{ command: ['broadcast', 'list', '--fleet', fleetId], request: { path, query: { after } } }]}
     >
@@ -122,7 +117,9 @@ function BroadcastTable({ fleetId, items, outcomes }: BroadcastTableProps) {
       items={items}
       keyOf={({ broadcast_id }) => broadcast_id}
       cells={{
-        state: (broadcast) => <BroadcastMark broadcast={broadcast} />,
+        state: (broadcast) => (
+          <BroadcastMark broadcast={broadcast} outcomes={outcomes.get(broadcast.broadcast_id)} />
+        ),
         name: ({ broadcast_id, name }) => (
           <a class="strong" href={href([fleetId, 'broadcasts', broadcast_id])}>
             {name}

@@ -38,3 +38,20 @@ export function countedParts(
   };
   return outcomeParts.map((part) => ({ ...part, count: countOf(part) }));
 }
+
+/** What a list says of a broadcast that was queued to all: whom it failed first, then who has it still before him. */
+export function outcomeSummary(
+  broadcast: Pick<BroadcastDocument, 'queued' | 'refused'>,
+  outcomes: BroadcastOutcomesDocument,
+): { tone: OutcomePart['tone']; text: string; more: string } {
+  const parts = countedParts(broadcast, outcomes);
+  const sum = (tone: OutcomePart['tone']): number =>
+    parts.reduce((total, part) => total + (part.tone === tone ? part.count : 0), 0);
+  const number = (count: number): string => count.toLocaleString('en');
+  const [bad, waits, other] = [sum('bad'), sum('waits'), sum('other')];
+  const waitText = `${number(waits)} ${waits === 1 ? 'waits' : 'wait'}`;
+  if (bad > 0) return { tone: 'bad', text: `${number(bad)} failed`, more: waits > 0 ? `, ${waitText}` : '' };
+  if (waits > 0) return { tone: 'waits', text: waitText, more: '' };
+  if (other > 0) return { tone: 'other', text: 'ended', more: '' };
+  return { tone: 'good', text: 'all acknowledged', more: '' };
+}

@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks';
 import type { BroadcastDocument, BroadcastOutcomesDocument } from '../../../contract/broadcast.ts';
-import { countedParts } from './outcome-parts.ts';
+import { countedParts, outcomeSummary } from './outcome-parts.ts';
 
 const count = (one: number): string => one.toLocaleString('en');
 
@@ -51,13 +51,29 @@ const marks: Readonly<Record<BroadcastDocument['state'], string>> = {
   cancelled: 'is-disabled',
 };
 
-/** The state of a broadcast. One that is done says to how many it was queued, which is not that they have taken it. */
-export function BroadcastMark({
-  broadcast: { state, queued, refused },
-}: {
+const toneMarks = { good: 'is-acked', waits: 'is-queued', bad: 'is-bad', other: 'is-disabled' } as const;
+
+export interface BroadcastMarkProps {
   broadcast: Pick<BroadcastDocument, 'state' | 'queued' | 'refused'>;
-}) {
+  /** Undefined until they are counted. */
+  outcomes?: BroadcastOutcomesDocument | undefined;
+}
+
+/** The state of a broadcast. One that is done says what became of it; until that is counted, to how many it was queued. */
+export function BroadcastMark({ broadcast, outcomes }: BroadcastMarkProps) {
+  const { state, queued, refused } = broadcast;
   if (state !== 'done') return <span class={`state ${marks[state]}`}>{state}</span>;
+  if (outcomes !== undefined) {
+    const { tone, text, more } = outcomeSummary(broadcast, outcomes);
+    return (
+      <span class={`state ${toneMarks[tone]}`}>
+        <span>
+          {text}
+          <span class="less">{more}</span>
+        </span>
+      </span>
+    );
+  }
   const which = refused === 0 ? 'all' : `${count(queued)} of ${count(queued + refused)}`;
   return (
     <span class={`state ${marks.done}`}>

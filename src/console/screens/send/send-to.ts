@@ -9,6 +9,9 @@ export type Recipient = ({ deviceId: string } | DeviceSelection) & {
 /** Whom the drawer of the console writes to; undefined while it is closed. */
 export const sendTo = signal<Recipient | undefined>(undefined);
 
+/** Counts the broadcasts that were started in this page: their list is read again after each. */
+export const startedBroadcasts = signal(0);
+
 /** Words for the target of a broadcast. */
 export function recipientText(selection: DeviceSelection): string {
   if ('ids' in selection) return devicesText(selection.ids.length);

@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks';
 import type { BroadcastDocument } from '../../../contract/broadcast.ts';
 import type { SentMailDocument } from '../../../contract/mail.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
@@ -9,6 +10,7 @@ import { useOutcomes } from '../broadcasts/outcomes.tsx';
 import { OutcomeBar } from '../broadcasts/progress.tsx';
 import { RefusedDevices } from '../broadcasts/refusals.tsx';
 import { MailLife, useReceipt } from '../mail/mail-life.tsx';
+import { startedBroadcasts } from './send-to.ts';
 
 export interface MailSentProps {
   fleetId: string;
@@ -48,6 +50,9 @@ export function BroadcastSent({ fleetId, broadcast }: { fleetId: string; broadca
   const current = useBroadcast(path).value ?? broadcast;
   const { state, devices, queued, refused } = current;
   const outcomes = useOutcomes({ path, broadcast: current });
+  useEffect(() => {
+    startedBroadcasts.value += 1;
+  }, [path]);
   return (
     <>
       <progress

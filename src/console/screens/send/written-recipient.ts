@@ -8,9 +8,12 @@ export function recipientOf(text: string): {
   problem: string | undefined;
 } {
   const to = text.trim();
+  if (to.toLowerCase() === 'all devices')
+    return { recipient: { filter: {}, flags: [], text: '' }, problem: undefined };
   if (!/[:<>]/.test(to)) {
     const isId = /^[A-Za-z0-9]{10}$/.test(to);
-    const problem = 'To whom? A device id is 10 letters or digits; for many, filters as in tag:hall.';
+    const problem =
+      'To whom? A device id is 10 letters or digits; for many, filters as in tag:hall, or: all devices.';
     return { recipient: { deviceId: to }, problem: isId ? undefined : problem };
   }
   const { filter, flags, problems } = parseDeviceQuery(to);

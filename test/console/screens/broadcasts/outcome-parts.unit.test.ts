@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { countedParts } from '../../../../src/console/screens/broadcasts/outcome-parts.ts';
+import { countedParts, outcomeSummary } from '../../../../src/console/screens/broadcasts/outcome-parts.ts';
 import { broadcastMailStates } from '../../../../src/contract/broadcast.ts';
 
 const outcomes = {
@@ -27,4 +27,16 @@ it('until its mails are counted, what is queued waits: nothing says that it was 
     ['Waiting', 7],
     ['Not queued', 3],
   ]);
+});
+
+it('a list says whom a broadcast failed, then who waits, and that all took it only if all did', () => {
+  const none = Object.fromEntries(broadcastMailStates.map((state) => [state, 0])) as typeof outcomes;
+  const textOf = (refused: number, some: Partial<typeof outcomes>): string => {
+    const { text, more } = outcomeSummary({ queued: 9, refused }, { ...none, ...some });
+    return text + more;
+  };
+  expect(textOf(2, { rejected: 1, queued: 1 })).toBe('3 failed, 1 waits');
+  expect(textOf(0, { acked: 5, delayed: 4 })).toBe('4 wait');
+  expect(textOf(0, { acked: 8, withdrawn: 1 })).toBe('ended');
+  expect(textOf(0, { acked: 9 })).toBe('all acknowledged');
 });
