@@ -7,9 +7,9 @@ export const tokenColumns = [
   { name: 'token_id' },
   { name: 'kind' },
   { name: 'name', label: 'Name' },
-  { name: 'scopes', label: 'May' },
+  { name: 'scopes', label: 'Scopes' },
   { name: 'fleet_id', label: 'Fleet', kind: 'id', none: 'all', isLesser: true },
-  { name: 'last_used_at', label: 'Last used', kind: 'time', none: 'not lately', isLesser: true },
+  { name: 'last_used_at', label: 'Last used', kind: 'time', none: 'not since the start', isLesser: true },
   { name: 'expires_at', label: 'Expires', kind: 'time', none: 'never' },
   { name: 'expired' },
   { name: 'created_at', label: 'Made', kind: 'time', isPageOnly: true, isLesser: true },
@@ -18,11 +18,10 @@ export const tokenColumns = [
 /** Those of a token that is a session of the console. */
 export const sessionColumns = [
   { name: 'name', label: 'Session of' },
-  { name: 'scopes', label: 'May' },
+  { name: 'scopes', label: 'Scopes' },
   { name: 'fleet_id', label: 'Fleet', kind: 'id', none: 'all', isLesser: true },
-  { name: 'browser', label: 'In', none: 'not known' },
-  { name: 'address', label: 'From', kind: 'word', none: 'not known', isLesser: true },
-  { name: 'last_used_at', label: 'Last used', kind: 'time', none: 'not lately' },
+  { name: 'browser', label: 'From', none: 'not known' },
+  { name: 'last_used_at', label: 'Last used', kind: 'time', none: 'not since the start' },
   { name: 'expires_at', label: 'Ends', kind: 'time', isLesser: true },
 ] as const satisfies ListColumns<TokenDocument>;
 

@@ -29,7 +29,8 @@ export function AuditTable({ fleetId, items }: { fleetId: string; items: readonl
         about: (entry) => (
           <span class="soft small">
             <Untrusted
-              text={factsText(entry, ['fleet_id', ...(auditWords(entry)?.said ?? [])])}
+              // Its id says nothing that one reads; all of the entry is a click away.
+              text={factsText(entry, ['fleet_id', 'mail_id', ...(auditWords(entry)?.said ?? [])])}
               lengthMax={200}
             />
           </span>

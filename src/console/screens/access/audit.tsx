@@ -20,7 +20,8 @@ const pageEntries = 100;
 function filterOf(parameters: URLSearchParams) {
   const textOf = (name: string): string | undefined => parameters.get(name) || undefined;
   const fleet = textOf('fleet');
-  const book = books.find(([name]) => name === parameters.get('book'))?.[0] || undefined;
+  const chosen = bookOf(parameters);
+  const book = chosen === 'all' ? undefined : chosen;
   const token = textOf('token');
   const about = textOf('about');
   const since = textOf('since');
@@ -34,6 +35,16 @@ function filterOf(parameters: URLSearchParams) {
     '--since': from && since,
   }).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
   return { query: { fleet, book, token, about, from }, flags };
+}
+
+/**
+ * The book that is read. Of the whole server or a fleet it is what was changed, which mail that programs send would bury;
+ * of one object or token all that there is.
+ */
+function bookOf(parameters: URLSearchParams): (typeof books)[number][0] {
+  const isOfOne = Boolean(parameters.get('about') || parameters.get('token'));
+  const chosen = books.find(([name]) => name === parameters.get('book'))?.[0];
+  return chosen ?? (isOfOne ? 'all' : 'change');
 }
 
 /** Who changed what, newest first. The address is the filter: every object links here with its own. */
@@ -79,11 +90,11 @@ export function AuditScreen({ fleetId, tabs }: { fleetId: string; tabs: Componen
   );
 }
 
-export const books = [
-  ['', 'all kinds of entries'],
+const books = [
   ['change', 'changes, and logins'],
   ['traffic', 'mail and claims'],
   ['refused', 'refused requests'],
+  ['all', 'all kinds of entries'],
 ] as const;
 const auditSpans = [...spans, ['30d', 'of the last 30 days']] as const;
 
@@ -100,10 +111,10 @@ export function AuditFilters({ fleetId, parameters }: { fleetId: string; paramet
         ]}
         {...of('fleet')}
       />
-      <FilterSelect label="Book" options={books} {...of('book')} />
+      <FilterSelect label="Book" options={books} {...of('book')} value={bookOf(parameters)} />
       <FilterSelect label="Since" options={auditSpans} {...of('since')} />
       <FilterText label="About: id or name" lengthMax={256} {...of('about')} />
-      <FilterText label="By: id of a token, or a click on Who" lengthMax={36} {...of('token')} />
+      <FilterText label="By: id of a token" lengthMax={36} {...of('token')} />
     </div>
   );
 }

@@ -26,7 +26,7 @@ export interface Revocation {
 }
 
 export interface CredentialsProps<Item, C extends ListColumns<Item>>
-  extends Pick<ListTableProps<Item, C>, 'columns' | 'cells' | 'isSelected'> {
+  extends Pick<ListTableProps<Item, C>, 'columns' | 'cells' | 'isSelected' | 'class'> {
   fleetId: string;
   /** Ways to the lists beside this one. */
   tabs: ComponentChildren;
@@ -107,6 +107,7 @@ function CredentialTable<Item extends { name: string }, C extends ListColumns<It
   const { fleetId, scope, idOf, revocationOf } = list;
   return (
     <ListTable
+      class={list.class ?? ''}
       columns={list.columns}
       items={items}
       keyOf={idOf}

@@ -66,7 +66,18 @@ export function SessionList({ fleetId, tabs }: { fleetId: string; tabs: Componen
           </>
         ),
         scopes: (session) => <Rights token={session} />,
+        browser: ({ browser, address }) => (
+          <>
+            <div class="soft">
+              <Untrusted text={browser ?? 'not known'} lengthMax={120} />
+            </div>
+            <div class="small faint">
+              <Untrusted text={address ?? 'address not known'} lengthMax={60} />
+            </div>
+          </>
+        ),
       }}
+      class="sessions"
       revocationOf={revocationOf}
       command={['token', 'list']}
       path={path}
