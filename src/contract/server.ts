@@ -25,6 +25,11 @@ const topDocument = Type.Object({
   held: Type.Boolean({ description: 'Whether what acts by itself waits for a release.' }),
   connections: count,
   streams: count,
+  cpu_seconds: Type.Number({ description: 'CPU time of this process since it started, all its threads.' }),
+  memory_bytes: Type.Integer({ description: 'Resident memory of this process.' }),
+  disk_free_bytes: nullable('integer', {
+    description: "Free space on the data folder's disk; null on databases, or where diskFreeBytesMin is 0.",
+  }),
   requests: Type.Array(
     Type.Object(
       { route: Type.String(), answered: count, failed: count },

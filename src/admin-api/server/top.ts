@@ -54,6 +54,9 @@ export function topHandlers(parts: Parts): Handlers<typeof topRoutes> {
         held: hold.isHeld,
         connections: connections.open,
         streams: metrics.reduce((sum, { openStreams }) => sum + openStreams, 0),
+        cpu_seconds: cpuSeconds(),
+        memory_bytes: process.memoryUsage.rss(),
+        disk_free_bytes: activity.diskFreeBytes() ?? null,
         requests: [...routes.values()],
         latency: { bounds_seconds: [...latencyBounds], counts: latencies },
         // A row joins a database's sizes with a worker's commits, if there are databases: there may be more of either.
@@ -76,4 +79,9 @@ export function topHandlers(parts: Parts): Handlers<typeof topRoutes> {
       };
     },
   };
+}
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
 }

@@ -9,7 +9,9 @@ import { print, table } from '../../output.ts';
 import { FullScreen, type ScreenSize } from './full-screen.ts';
 
 /** Rates between two samples. */
-interface TopRates extends Omit<TopDocument, 'requests' | 'latency' | 'shards'> {
+interface TopRates extends Omit<TopDocument, 'requests' | 'latency' | 'shards' | 'cpu_seconds'> {
+  /** Cores in use: 1.5 is one and a half. */
+  cpu_cores: number;
   requests: { route: string; per_second: number; failed_per_second: number }[];
   /** Upper bounds of the quantiles' buckets; null if nothing was answered, or beyond all bounds. */
   latency: { p50_seconds: number | null; p99_seconds: number | null };
@@ -31,13 +33,16 @@ function ratesOf(before: TopDocument, after: TopDocument): TopRates {
     Math.max(0, count - (before.latency.counts[bucket] ?? 0)),
   );
   const quantile = (share: number): number | null => quantileOf(counts, after.latency.bounds_seconds, share);
-  const { time, reasons, held, connections, streams, talkers } = after;
+  const { time, reasons, held, connections, streams, memory_bytes, disk_free_bytes, talkers } = after;
   return {
     time,
     reasons,
     held,
     connections,
     streams,
+    cpu_cores: rate(after.cpu_seconds, before.cpu_seconds),
+    memory_bytes,
+    disk_free_bytes,
     requests: after.requests
       .map(({ route, answered, failed }) => ({
         route,

@@ -8,7 +8,8 @@ import { ListTable } from '../../lists/table.tsx';
 import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner } from '../../parts/banner.tsx';
-import { Figures } from '../../parts/facts.tsx';
+import { bytesText } from '../../parts/bytes.ts';
+import { type Figure, Figures } from '../../parts/facts.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { type RouteRate, type ServerRates, useServerRates } from './rates.ts';
@@ -74,12 +75,27 @@ function ServerFigures({ top, rates }: { top: TopDocument; rates: ServerRates | 
     ['Requests', rates === undefined ? '…' : `${rateText(rates.requestsPerSecond)}/s`],
     ['p50', rates === undefined ? '…' : within(rates.p50Ms)],
     ['p99', rates === undefined ? '…' : within(rates.p99Ms)],
+    ['CPU', rates === undefined ? '…' : `${Math.round(rates.cpuCores * 100)} %`, '', 'of one core'],
+    ['Memory', bytesText(top.memory_bytes), '', 'of this process'],
+    [
+      'Free disk',
+      top.disk_free_bytes === null ? '–' : bytesText(top.disk_free_bytes),
+      '',
+      top.disk_free_bytes === null ? 'not watched here' : 'of the data folder',
+    ],
+  ] as const satisfies readonly Figure[];
+  const stock = [
     ['Connections', top.connections.toLocaleString('en')],
     ['Streams', top.streams.toLocaleString('en')],
     ['Devices', sum('devices')],
     ['Mails waiting', sum('mails')],
   ] as const;
-  return <Figures figures={figures} isSmall />;
+  return (
+    <div>
+      <Figures figures={figures} isSmall />
+      <Figures figures={stock} isSmall />
+    </div>
+  );
 }
 
 const shownRoutes = 12;

@@ -1,4 +1,3 @@
-import { useRef } from 'preact/hooks';
 import type { TopDocument } from '../../../contract/server.ts';
 
 export interface RouteRate {
@@ -20,6 +19,8 @@ export interface ServerRates {
   /** Upper bounds of the quantiles' buckets; undefined if nothing was answered, or beyond all bounds. */
   p50Ms: number | undefined;
   p99Ms: number | undefined;
+  /** Share of one core: 1.5 is one and a half. */
+  cpuCores: number;
   routes: readonly RouteRate[];
   shards: readonly ShardRate[];
 }
@@ -52,6 +53,7 @@ export function ratesBetween(before: TopDocument, after: TopDocument): ServerRat
     }))
     .sort((a, b) => b.perSecond - a.perSecond);
   return {
+    cpuCores: rate(after.cpu_seconds, before.cpu_seconds),
     requestsPerSecond: routes.reduce((sum, { perSecond }) => sum + perSecond, 0),
     p50Ms: quantileMs(counts, after.latency.bounds_seconds, 0.5),
     p99Ms: quantileMs(counts, after.latency.bounds_seconds, 0.99),
@@ -65,12 +67,16 @@ export function ratesBetween(before: TopDocument, after: TopDocument): ServerRat
   };
 }
 
+/** Older figures say nothing of what the server does now. */
+const keptMs = 600_000;
+
+/** The last answer and its rates, kept in the page: who comes back to the screen sees numbers at once. */
+let known: { last: TopDocument; rates?: ServerRates } | undefined;
+
 /** The rates of the last two answers; of the first one alone none. */
 export function useServerRates(top: TopDocument): ServerRates | undefined {
-  const answers = useRef<{ last: TopDocument; rates?: ServerRates }>(undefined);
-  const known = answers.current;
-  if (known === undefined) answers.current = { last: top };
-  else if (known.last.time !== top.time)
-    answers.current = { last: top, rates: ratesBetween(known.last, top) };
-  return answers.current?.rates;
+  const passedMs = known === undefined ? keptMs : Date.parse(top.time) - Date.parse(known.last.time);
+  if (known === undefined || passedMs >= keptMs) known = { last: top };
+  else if (passedMs > 0) known = { last: top, rates: ratesBetween(known.last, top) };
+  return known.rates;
 }

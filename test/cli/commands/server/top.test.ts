@@ -43,6 +43,8 @@ it('fleetpost top shows requests, shards, streams, mail and talkers; dashboard a
   expect(routes['POST /v1/heartbeat']).toBeGreaterThan(0);
   expect(routes['POST /v1/msg/:schema_name']).toBeGreaterThan(0);
   expect(rates.reasons).toEqual([]);
+  expect(rates.memory_bytes).toBeGreaterThan(1_000_000);
+  expect(rates.cpu_cores).toBeGreaterThanOrEqual(0);
   expect(rates.latency.p50_seconds).toBeGreaterThan(0);
   expect(rates.latency.p99_seconds).toBeGreaterThanOrEqual(rates.latency.p50_seconds);
   expect(rates.shards).toHaveLength(shards);
