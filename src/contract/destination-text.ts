@@ -53,7 +53,7 @@ const words: Record<Destination['type'], DestinationWords> = {
         member: 'servers',
         label: 'Servers',
         placeholder: 'tls://nats.example:4222',
-        hint: 'One or several, parted by commas',
+        hint: 'One or several, separated by commas',
         protocols: ['tls:', 'nats:'],
       },
       {

@@ -37,7 +37,7 @@ const screens: DeskScreen[] = [
   {
     name: 'Broadcasts',
     place: () => 'broadcasts',
-    texts: ['firmware_2_4', 'paused', 'queued to 7 of 10', '1 acknowledged, 5 waiting'],
+    texts: ['firmware_2_4', 'paused', '4 failed', '1 acknowledged, 5 waiting'],
   },
   {
     name: 'Broadcast',

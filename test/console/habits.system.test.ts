@@ -174,7 +174,7 @@ it('a schema that is opened is not refused for a sample that nobody wrote', asyn
   await page.reload();
   await page.getByText('it is checked as you type').waitFor();
   await page
-    .getByText(/of work for one value/)
+    .getByText(/steps that checking one value may take/)
     .first()
     .waitFor();
   expect(await page.getByText('It is refused').count()).toBe(0);
@@ -223,6 +223,7 @@ it('the palette knows what was looked at last, and all that has a name; the firs
       payload: {},
     },
   );
+  const other = await server.admin<{ fleet_id: string }>('POST', '/fleets', { name: 'Orangery' });
   await using console = await open('/devices/VALV000012');
   const { page } = console;
   const field = page.getByRole('combobox', { name: 'Go to or do' });
@@ -237,10 +238,32 @@ it('the palette knows what was looked at last, and all that has a name; the firs
   const options = page.locator('#palette-entries').getByRole('option');
   await options.filter({ hasText: 'VALV000013' }).waitFor();
   expect((await options.allInnerTexts()).slice(0, 2).join()).toMatch(/VALV000013.*VALV000012/s);
+  // A device is first, before its mail that was looked at later, and it is there once.
+  await page.keyboard.press('Escape');
+  const mail = await server.admin<{ mail_id: string }>(
+    'POST',
+    `/fleets/${fleet.fleetId}/devices/VALV000013/mail/note`,
+    {},
+  );
+  await console.go(`${fleet.fleetId}/devices/VALV000013/mail/${mail.body.mail_id}`);
+  await isRemembered(mail.body.mail_id);
+  // What is not there is no way to go.
+  await console.go(`${fleet.fleetId}/broadcasts/0199aaaa-0000-7000-8000-000000000000`);
+  await page.getByRole('link', { name: 'To the list' }).waitFor();
+  expect(await page.evaluate("localStorage.getItem('fleetpost.recent')")).not.toContain('0199aaaa');
+  await page.keyboard.press('Control+k');
+  await field.fill('valv000013');
+  await expect.poll(async () => (await options.allInnerTexts())[0]).toMatch(/VALV000013/);
+  await expect
+    .poll(async () => (await options.allInnerTexts()).map((text) => text.includes('Mail of')))
+    .toEqual([false, true]);
+  await field.fill('rotate');
+  await options.filter({ hasText: 'New secret of a device' }).waitFor();
   const places = [
     ['of_pipes', '/schemas/datapoint/pressure_of_pipes'],
     ['warehouse', '/consumers/warehouse'],
     ['firmware_9', `/broadcasts/${body.broadcast_id}`],
+    ['Orangery', `/${other.body.fleet_id}`],
   ] as const;
   for (const [text, place] of places) {
     await field.fill(text);

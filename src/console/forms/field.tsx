@@ -13,6 +13,7 @@ export interface FieldProps {
   autocomplete?: 'current-password';
   inputMode?: 'text' | 'numeric';
   required?: boolean;
+  autofocus?: boolean;
   min?: number;
   max?: number;
   maxLength?: number;

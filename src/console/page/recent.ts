@@ -1,3 +1,5 @@
+import { go, path } from './router.ts';
+
 /** Things of a fleet that were looked at last, of all fleets: as many as one remembers. */
 const recentMax = 24;
 const kept = 'fleetpost.recent';
@@ -21,6 +23,23 @@ export function rememberRecent(recent: Recent): void {
   const address = recent.parts.join('/');
   const others = all().filter(({ parts }) => parts.join('/') !== address);
   localStorage.setItem(kept, JSON.stringify([recent, ...others].slice(0, recentMax)));
+}
+
+/** Takes a thing away that is not there any more. */
+export function forgetRecent(parts: readonly string[]): void {
+  const address = parts.join('/');
+  const isLeft = (one: Recent): boolean => {
+    const own = one.parts.join('/');
+    // The mail of a device goes with it.
+    return own !== address && !own.startsWith(`${address}/`);
+  };
+  localStorage.setItem(kept, JSON.stringify(all().filter(isLeft)));
+}
+
+/** Goes to another address from that of a thing which was just deleted. */
+export function goFromDeleted(target: string): void {
+  forgetRecent(path.value);
+  go(target);
 }
 
 /** Nothing of the fleet is left in the browser of who has logged out. */

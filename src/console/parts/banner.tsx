@@ -1,4 +1,6 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { forgetRecent } from '../page/recent.ts';
 import { href, path } from '../page/router.ts';
 import type { CallError } from '../server/call-error.ts';
 import type { Resource } from '../server/resource.ts';
@@ -53,13 +55,21 @@ export function SchemaErrors({ errors }: { errors: readonly { path: string; msg:
 
 /** Says what is not there, and leads to the list that it would be in. */
 function NotThere({ error, children }: { error: CallError; children: ComponentChildren }) {
-  const [fleetId = '', part, id] = path.value;
-  const list = part !== undefined && id !== undefined ? [fleetId, part] : [fleetId];
+  const [fleetId = '', part, id, what] = path.value;
+  const isOfThing = part === 'devices' && id !== undefined && what !== undefined;
+  const list = isOfThing
+    ? [fleetId, part, id]
+    : part !== undefined && id !== undefined
+      ? [fleetId, part]
+      : [fleetId];
+  useEffect(() => forgetRecent(path.value), [path.value]);
   return (
     <>
       <ErrorBanner error={error} />
       <p class="inline">
-        <a href={href(list)}>{list.length > 1 ? 'To the list' : 'To the first page of the fleet'}</a>
+        <a href={href(list)}>
+          {isOfThing ? 'To the device' : list.length > 1 ? 'To the list' : 'To the first page of the fleet'}
+        </a>
         {children}
       </p>
     </>
@@ -85,7 +95,9 @@ export function Loaded<T>({ resource, otherwise, children }: LoadedProps<T>) {
       </>
     );
   }
-  if (error?.status === 404) return <NotThere error={error}>{otherwise?.()}</NotThere>;
+  // An address that names nothing, or that nothing can have: trying again helps neither.
+  if (error?.status === 404 || error?.status === 400)
+    return <NotThere error={error}>{otherwise?.()}</NotThere>;
   if (error !== undefined) return <ErrorBanner error={error} onRetry={refresh} />;
   return (
     <p class="waiting" role="status">

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { Field, formTexts } from '../forms/field.tsx';
+import { Paste } from '../forms/paste.tsx';
 import { hasDrafts } from '../page/drafts.ts';
 import { rememberWanted } from '../page/remembered.ts';
 import { path } from '../page/router.ts';
@@ -22,7 +23,7 @@ async function logInWith(text: string): Promise<void> {
   const token = fragment.get('token') ?? text;
   // Tokens are longer: the server would answer that there is no such token to who has mistyped a code.
   if (token.length < tokenLengthMin && !token.startsWith('FPT-')) {
-    const msg = `This is no login code: one has 22 characters, this has ${token.length}. Make a new one: fleetpost console.`;
+    const msg = `Neither a login code, which has 22 characters, nor an API token, which begins with FPT-: this has ${token.length} characters. Make a new code: fleetpost console.`;
     throw new CallError(0, { error: 'invalid_code', msg });
   }
   return logInByToken(token);
@@ -79,12 +80,6 @@ function Login() {
   const { error, isBusy, submit } = useSubmit();
   return (
     <>
-      <p>
-        To log in, run this where you run Fleetpost's commands. It prints a code for one login, for a minute:
-      </p>
-      <div class="paste">
-        <pre>fleetpost console</pre>
-      </div>
       <form
         class="stack"
         onSubmit={(event) => {
@@ -99,8 +94,8 @@ function Login() {
           class="mono"
           autocomplete="current-password"
           required
+          autofocus
           maxLength={1_000}
-          hint="A token is traded for a session and not kept in the page; a password manager may keep it for you."
         />
         {error && <ErrorBanner error={error} />}
         <div class="inline">
@@ -109,9 +104,12 @@ function Login() {
           </button>
         </div>
       </form>
-      <p class="soft">
-        The session has the rights of the token, or of the one that the command uses. It lasts 12 hours, an
-        hour without a request, or until you log out; all tabs of this browser share it.
+      <p>This prints a code for one login, good for a minute. Run it where you run Fleetpost's commands:</p>
+      <Paste text="fleetpost console" label="Copy the command" />
+      <p class="small soft">
+        A token is traded for a session, and not kept in the page. The session has the rights of the token, or
+        of the one that the command uses. It lasts 12 hours, an hour without a request, or until you log out;
+        all tabs of this browser share it.
       </p>
     </>
   );

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { ActionDocument, DeployedActionDocument } from '../../../contract/action.ts';
 import { Confirm } from '../../forms/confirm.tsx';
-import { go, href } from '../../page/router.ts';
+import { goFromDeleted } from '../../page/recent.ts';
+import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner } from '../../parts/banner.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
@@ -50,7 +51,7 @@ export function ActionTools({ fleetId, action, onChanged }: ActionToolsProps) {
           title={`Delete ${name}`}
           work={() => call('DELETE', path)}
           onClose={close}
-          onDone={() => go(href([fleetId, 'actions']))}
+          onDone={() => goFromDeleted(href([fleetId, 'actions']))}
         >
           It goes for good with its versions, state, runs, log and dead letters.
         </Confirm>

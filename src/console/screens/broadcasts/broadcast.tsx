@@ -6,7 +6,8 @@ import { Confirm } from '../../forms/confirm.tsx';
 import { Screen, Section } from '../../frame/frame.tsx';
 import { Menu } from '../../frame/menu.tsx';
 import { useKeys } from '../../page/keys.ts';
-import { go, href } from '../../page/router.ts';
+import { goFromDeleted } from '../../page/recent.ts';
+import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { Banner, ErrorBanner, Loaded } from '../../parts/banner.tsx';
 import { Fact } from '../../parts/facts.tsx';
@@ -157,7 +158,7 @@ function BroadcastTools(props: OfBroadcastProps & { refresh: () => void }) {
           title="Delete the broadcast"
           work={() => call('DELETE', path)}
           onClose={() => setAsked(undefined)}
-          onDone={() => go(href([fleetId, 'broadcasts']))}
+          onDone={() => goFromDeleted(href([fleetId, 'broadcasts']))}
         >
           What is known of it is removed, its refusals included. No mail is touched.
         </Confirm>

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { Path } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
-import { go, href } from '../../page/router.ts';
+import { goFromDeleted } from '../../page/recent.ts';
+import { href } from '../../page/router.ts';
 import { call } from '../../server/client.ts';
 
 export interface DeleteReaderProps {
@@ -20,7 +21,7 @@ export function DeleteReader({ fleetId, what, path, children, onClose }: DeleteR
       title={`Delete the ${what}`}
       work={() => call('DELETE', path)}
       onClose={onClose}
-      onDone={() => go(href([fleetId, 'consumers']))}
+      onDone={() => goFromDeleted(href([fleetId, 'consumers']))}
     >
       {children} One that is made again under its name begins anew.
     </Confirm>

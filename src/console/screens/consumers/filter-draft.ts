@@ -6,7 +6,7 @@ export type FilterKind = ConsumerDocument['kinds'][number];
 export interface FilterDraft {
   /** None: all. */
   kinds: readonly FilterKind[];
-  /** Parted by commas; empty: all. */
+  /** Separated by commas; empty: all. */
   schemas: string;
 }
 

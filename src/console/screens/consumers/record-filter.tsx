@@ -19,7 +19,7 @@ export function RecordFilter(props: { draft: FilterDraft; onChange: (draft: Filt
   return (
     <>
       <fieldset class="field choices">
-        <legend class="label">Records, none for all</legend>
+        <legend class="label">Kinds of records; without a tick, all</legend>
         {kinds.map(([kind, meaning]) => (
           <label key={kind} class="choice">
             <input type="checkbox" checked={draft.kinds.includes(kind)} onChange={() => toggle(kind)} />
@@ -32,7 +32,7 @@ export function RecordFilter(props: { draft: FilterDraft; onChange: (draft: Filt
         label="Schemas"
         value={draft.schemas}
         spellcheck={false}
-        hint="Parted by commas; empty: all. Of receipts and replies, names of mail"
+        hint="Separated by commas; empty: all. Of receipts and replies, names of mail"
         onText={(schemas) => onChange({ ...draft, schemas })}
       />
     </>

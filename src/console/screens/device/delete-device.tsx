@@ -3,7 +3,8 @@ import type { ShownDeviceDocument } from '../../../contract/device.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Field } from '../../forms/field.tsx';
 import { tellDone } from '../../forms/toast.tsx';
-import { go, href } from '../../page/router.ts';
+import { goFromDeleted } from '../../page/recent.ts';
+import { href } from '../../page/router.ts';
 import { call } from '../../server/client.ts';
 import { pathOfDevice } from '../../server/device-path.ts';
 
@@ -40,7 +41,7 @@ export function DeleteDevice({ fleetId, device, onClose }: DeleteDeviceProps) {
       work={() => call('DELETE', pathOfDevice(fleetId, device_id))}
       onClose={onClose}
       onDone={() => {
-        go(href([fleetId, 'devices']));
+        goFromDeleted(href([fleetId, 'devices']));
         tellDone(
           `${device_id} is deleted, with ${mails === 1 ? '1 mail' : `${mails.toLocaleString('en')} mails`}.`,
         );

@@ -7,7 +7,9 @@ import { DeviceSecret } from '../../forms/shown-once.tsx';
 import { wordsIn } from '../../forms/words.ts';
 import { href } from '../../page/router.ts';
 import { Banner, Loaded } from '../../parts/banner.tsx';
+import { Moment } from '../../parts/moment.tsx';
 import { call } from '../../server/client.ts';
+import { pathOfDevice } from '../../server/device-path.ts';
 import { useDocument } from '../../server/resource.ts';
 import { firstRequests } from '../device/first-requests.ts';
 import { keepSecret } from '../device/made-secrets.ts';
@@ -51,7 +53,7 @@ export function NewDeviceDrawer(props: { fleetId: string; onMade: () => void; on
       )}
     >
       <Field label="Name" name="name" maxLength={255} />
-      <Field label="Tags" name="tags" hint="Parted by commas" />
+      <Field label="Tags" name="tags" hint="Separated by commas" />
       <Field
         label="Id"
         name="id"
@@ -61,6 +63,31 @@ export function NewDeviceDrawer(props: { fleetId: string; onMade: () => void; on
         hint="10 letters or digits; empty: the server draws one"
       />
     </MakeDrawer>
+  );
+}
+
+/** Soon: somebody has just pasted the command. */
+const everySeconds = 5;
+
+/** Says that the first request came, once it has. */
+function FirstCall({ device: { fleet_id, device_id } }: { device: CreatedDeviceDocument }) {
+  const { value } = useDocument(
+    pathOfDevice(fleet_id, device_id),
+    everySeconds,
+    undefined,
+    (device) => device.last_seen !== null,
+  );
+  const at = value?.last_seen ?? null;
+  return (
+    <p class="hint" role="status">
+      {at === null ? (
+        'Waiting for it…'
+      ) : (
+        <span class="state is-active">
+          It called <Moment time={at} />
+        </span>
+      )}
+    </p>
   );
 }
 
@@ -75,6 +102,7 @@ function FirstRequest({ device }: { device: CreatedDeviceDocument }) {
             Its first request, to <code>{at.url}</code>:
           </p>
           <Paste text={firstRequests(device, at).heartbeat} label="Copy the command" />
+          <FirstCall device={device} />
           {at.ca_file !== null && (
             <p class="hint">
               Elsewhere than on the server, it needs a copy of the certificate that it names.

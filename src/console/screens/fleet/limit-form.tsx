@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { FleetDocument } from '../../../contract/fleet.ts';
+import type { FleetChangeBody, FleetDocument } from '../../../contract/fleet.ts';
 import { pathTo } from '../../../contract/routes/path.ts';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Field } from '../../forms/field.tsx';
@@ -12,7 +12,7 @@ import { call } from '../../server/client.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { changeOfFleet, flagsOfChange, type LimitTexts, removesRecords, textsOf } from './limit-change.ts';
 import { LimitRow } from './limit-row.tsx';
-import { limitGroups } from './limits.ts';
+import { limitGroups, limitText } from './limits.ts';
 
 /** The name and the limits of a fleet, changed together; each says whose it is. */
 export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: () => void }) {
@@ -47,9 +47,7 @@ export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: (
       }}
     >
       <NameField fleet={fleet} name={name} onName={setName} />
-      <p class="hint">
-        What is not marked as its own is as the server's configuration says, and an empty field leaves it so.
-      </p>
+      <p class="hint">A default is that of the server's configuration, and an empty field leaves it so.</p>
       {limitGroups.map(([title, group]) => (
         <Section key={title} title={title}>
           {group.map((limit) => (
@@ -79,11 +77,21 @@ export function LimitForm({ fleet, onSaved }: { fleet: FleetDocument; onSaved: (
       )}
       {isAsked && (
         <Confirm title="Keep less" work={patch} onClose={() => setAsked(false)} onDone={onSaved}>
-          Records beyond the new retention are removed for good, within minutes.
+          {removedText(change ?? {})} are removed for good, within minutes.
         </Confirm>
       )}
     </form>
   );
+}
+
+/** Which records go with less retention. */
+function removedText({ log_retention_seconds: seconds, log_bytes_max: bytes }: FleetChangeBody): string {
+  const texts = [
+    ...(seconds == null ? [] : [`records older than ${limitText(seconds, 'seconds')}`]),
+    ...(bytes == null ? [] : [`the oldest records beyond ${limitText(bytes, 'bytes')}`]),
+  ];
+  const text = texts.length === 0 ? 'records beyond the default retention' : texts.join(', and ');
+  return text[0]?.toUpperCase() + text.slice(1);
 }
 
 function NameField(props: { fleet: FleetDocument; name: string; onName: (name: string) => void }) {

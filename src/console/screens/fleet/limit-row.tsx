@@ -11,7 +11,7 @@ export interface LimitRowProps {
   onText: (text: string) => void;
 }
 
-/** One limit: what holds now, whose it is, and the field to change it. */
+/** One limit: whose it is, and a field with what holds now. */
 export function LimitRow({ limit, fleet, text, wrong, onText }: LimitRowProps) {
   const { name, title, unit, hint } = limit;
   const id = useId();
@@ -34,16 +34,13 @@ export function LimitRow({ limit, fleet, text, wrong, onText }: LimitRowProps) {
         </p>
         {problem !== undefined && <p class="wrong">{problem}</p>}
       </div>
-      <div class="limit-now">
-        <span>{shown}</span>
-        {isOwn && <span class="hint">its own</span>}
-      </div>
+      <span class={isOwn ? 'strong' : 'hint'}>{isOwn ? 'its own' : 'default'}</span>
       <div class="limit-field">
         <input
           id={id}
           class="input"
           value={text}
-          placeholder={isOwn ? 'as the configuration' : shown}
+          placeholder={isOwn ? 'the default' : shown}
           maxLength={24}
           spellcheck={false}
           aria-invalid={problem !== undefined}
@@ -54,7 +51,7 @@ export function LimitRow({ limit, fleet, text, wrong, onText }: LimitRowProps) {
           <button
             type="button"
             class="button is-plain"
-            title="As the configuration says"
+            title="The default of the configuration"
             onClick={() => onText('')}
           >
             Clear

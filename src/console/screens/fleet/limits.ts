@@ -92,9 +92,9 @@ export const limitGroups: readonly (readonly [string, readonly Limit[]])[] = [
     [
       {
         name: 'active_seconds',
-        title: 'Active after it was seen for',
+        title: 'Counts as active for',
         unit: 'seconds',
-        hint: 'Then a device that is not connected counts as offline.',
+        hint: 'After its last request. Then a device that is not connected counts as offline.',
       },
     ],
   ],

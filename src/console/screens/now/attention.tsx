@@ -24,6 +24,14 @@ function toneOf(kinds: readonly string[]): string {
   return kinds.every((kind) => quietKinds.includes(kind)) ? 'is-offline' : 'is-warn';
 }
 
+const tones = ['is-bad', 'is-warn', 'is-offline'];
+
+/** Items by how bad they are; those that are as bad as the server has them. */
+function worstFirst(items: readonly AttentionItem[]): AttentionItem[] {
+  const rank = ({ kind, also }: AttentionItem): number => tones.indexOf(toneOf([kind, ...also]));
+  return [...items].sort((a, b) => rank(a) - rank(b));
+}
+
 /** Address that shows an item; undefined: it is of the server, whose reasons say what to do. */
 function targetOf(
   fleetId: string,
@@ -62,7 +70,7 @@ export function Attention({ fleetId }: { fleetId: string }) {
             <p class="empty">Nothing needs attention.</p>
           ) : (
             <ul class="list">
-              {items.map((item) => (
+              {worstFirst(items).map((item) => (
                 <li key={`${item.kind} ${item.name} ${item.device_id}`}>
                   <Item fleetId={fleetId} item={item} spans={spans} />
                 </li>

@@ -19,7 +19,7 @@ import { NewDeviceDrawer } from '../devices/new-device.tsx';
 import { sendTo } from '../send/send-to.ts';
 
 /** For a fleet without devices, or with its first one: from a heartbeat to a mail that is acknowledged. */
-export function FirstSteps({ fleetId, onMade }: { fleetId: string; onMade: () => void }) {
+export function FirstSteps({ fleetId, onChange }: { fleetId: string; onChange: () => void }) {
   const [isMaking, setMaking] = useState(false);
   // Soon, as somebody pastes the first command; then rarely, and when the page is come back to.
   const every = useMemo(() => quickAtFirst(60, 15), [fleetId]);
@@ -29,6 +29,11 @@ export function FirstSteps({ fleetId, onMade }: { fleetId: string; onMade: () =>
     addEventListener('focus', first.refresh);
     return () => removeEventListener('focus', first.refresh);
   }, [first.refresh]);
+  // With its tick it counts as active.
+  const isCalled = first.value !== undefined && hasCalled(first.value);
+  useEffect(() => {
+    if (isCalled) onChange();
+  }, [isCalled]);
   return (
     <Section title="First steps">
       <div class="below">
@@ -54,7 +59,7 @@ export function FirstSteps({ fleetId, onMade }: { fleetId: string; onMade: () =>
           fleetId={fleetId}
           onMade={() => {
             first.refresh();
-            onMade();
+            onChange();
           }}
           onClose={() => setMaking(false)}
         />

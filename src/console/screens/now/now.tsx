@@ -22,6 +22,7 @@ const everySeconds = 15;
 export function NowScreen({ fleetId }: { fleetId: string }) {
   const path = pathTo('/fleets/{fleet_id}/counts', { fleet_id: fleetId });
   const counts = useDocument(path, everySeconds);
+  const isEmpty = counts.value?.devices === 0;
   const isNew = counts.value !== undefined && counts.value.devices <= 1;
   const send = (): void => {
     sendTo.value = { deviceId: '' };
@@ -39,11 +40,11 @@ export function NowScreen({ fleetId }: { fleetId: string }) {
       }
       commands={[{ command: ['fleet', 'count', fleetId], request: { path } }]}
     >
-      <QueryBar fleetId={fleetId} text="" isLarge />
+      {isNew && <FirstSteps fleetId={fleetId} onChange={counts.refresh} />}
+      {!isEmpty && <QueryBar fleetId={fleetId} text="" isLarge />}
       <Loaded resource={counts}>{(document) => <FleetFigures fleetId={fleetId} counts={document} />}</Loaded>
       <div class="columns">
         <div>
-          {isNew && <FirstSteps fleetId={fleetId} onMade={counts.refresh} />}
           <Attention fleetId={fleetId} />
         </div>
         <div>

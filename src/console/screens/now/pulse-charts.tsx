@@ -5,15 +5,16 @@ import { Chart } from '../../charts/chart.tsx';
 import { Section } from '../../frame/frame.tsx';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
-import { serverNow } from '../../server/clock.ts';
+import { clockText, serverNow } from '../../server/clock.ts';
 import { useDocument } from '../../server/resource.ts';
 import { pulseLines } from './pulse.ts';
 
 const everySeconds = 20;
 const hourSeconds = 3_600;
+const minuteSeconds = 60;
 
 const perSecond = (value: number): string =>
-  `${value < 10 ? Number(value.toFixed(value < 1 ? 2 : 1)) : Math.round(value).toLocaleString('en')}/s`;
+  `${value < 10 ? Number(value < 1 ? value.toPrecision(2) : value.toFixed(1)) : Math.round(value).toLocaleString('en')}/s`;
 const whole = (value: number): string => Math.round(value).toLocaleString('en');
 
 /** Draws what the devices of the fleet have done in the last hour, and who asks most. */
@@ -22,22 +23,36 @@ export function Pulse({ fleetId }: { fleetId: string }) {
   return (
     <Section title="Pulse" note={<span class="read">of the last hour, at this node</span>}>
       <Loaded resource={pulse}>
-        {(document) => (
-          <div class="below stack">
-            <PulseCharts pulse={document} />
-            <Busiest fleetId={fleetId} busiest={document.busiest} />
-          </div>
-        )}
+        {(document) =>
+          isQuiet(document) ? (
+            <p class="empty">No device has called in the last hour.</p>
+          ) : (
+            <div class="below stack">
+              <PulseCharts pulse={document} />
+              <Busiest fleetId={fleetId} busiest={document.busiest} />
+            </div>
+          )
+        }
       </Loaded>
     </Section>
   );
+}
+
+/** True while there is nothing to draw: no request, and no device that called before. */
+function isQuiet(pulse: PulseDocument): boolean {
+  const { requests, active } = pulseLines(pulse);
+  return requests.every((value) => value === 0) && active.every((value) => !value);
 }
 
 function PulseCharts({ pulse }: { pulse: PulseDocument }) {
   const { times, requests, refused, active, kinds } = useMemo(() => pulseLines(pulse), [pulse]);
   const now = serverNow() / 1_000;
   const span = [now - hourSeconds, now] as const;
-  const shape = { times, span, isFromZero: true, isStepped: true };
+  // Before, this node did not run: without the shade it would look as if nobody had called.
+  const from = Date.parse(pulse.from) / 1_000;
+  const isYoung = from - span[0] > minuteSeconds;
+  const unknownUntil = isYoung ? from : undefined;
+  const shape = { times, span, unknownUntil, isFromZero: true, isStepped: true };
   return (
     <>
       <Chart label="Requests" values={requests} format={perSecond} {...shape} />
@@ -49,7 +64,10 @@ function PulseCharts({ pulse }: { pulse: PulseDocument }) {
       {refused.some((value) => value > 0) && (
         <Chart label="Refused" values={refused} format={perSecond} {...shape} />
       )}
-      <Chart label="Active devices" values={active} format={whole} {...shape} />
+      {active.some((value) => value !== null) && (
+        <Chart label="Active devices" values={active} format={whole} {...shape} />
+      )}
+      {isYoung && <p class="small soft">Shaded: before this node started, at {clockText(pulse.from)}.</p>}
     </>
   );
 }

@@ -73,6 +73,7 @@ export function standingEntries(fleetId: string): PaletteEntry[] {
     ),
     doing('Send mail to a device', () => (sendTo.value = { deviceId: '' }), lacks('mail')),
     doing('Broadcast to all devices', () => (sendTo.value = wholeFleet), lacks('mail')),
+    doing('New secret of a device', target('devices')),
     doing('Export records', target('live', { export: '1' })),
     doing('Make a token', target('access/tokens', { new: '1' }), lacks('admin')),
     doing('Make a claim token', target('access/claim-tokens', { new: '1' }), lacks('provision')),
@@ -99,7 +100,7 @@ export function entriesOfScreen(): PaletteEntry[] {
         key: `here ${at}`,
         group: 'Here',
         name,
-        words: otherWords[name] ?? '',
+        words: otherWords[name.replace(/…$/, '')] ?? '',
         unless: isDisabled ? button.title || 'Not now' : undefined,
         run: () => button.click(),
       },
@@ -150,6 +151,8 @@ export function entriesOfId(
 /** Words that people type for what is named otherwise here. */
 const otherWords: Readonly<Record<string, string>> = {
   'New secret': 'rotate credentials key password',
+  'New secret of a device': 'rotate credentials key password',
+  'New broadcast': 'message command rollout',
   'New signing secret': 'rotate credentials key',
   'New device': 'create add register provision',
   Disable: 'block revoke',

@@ -1,11 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
 import { pathTo } from '../../../contract/routes/path.ts';
-import { recents } from '../../page/recent.ts';
+import { type Recent, recents } from '../../page/recent.ts';
 import { go, href } from '../../page/router.ts';
+import { shownText } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import type { PaletteEntry } from './entries.ts';
 
 const broadcastsMax = 100;
+const fleetsMax = 1_000;
 const recentShown = 8;
 
 function entryTo(
@@ -17,9 +19,31 @@ function entryTo(
   return { key: `${group} ${parts.join('/')}`, group, name, note, run: () => go(href(parts)) };
 }
 
-/** What was looked at last; while nothing is typed, only the latest. */
-export function recentEntries(fleetId: string, text: string): PaletteEntry[] {
-  const entries = recents(fleetId).map(({ parts, title, note = '' }) =>
+/** True for a mail among what was looked at. */
+function isMail({ parts }: { parts: readonly string[] }): boolean {
+  return parts[1] === 'devices' && parts.length > 3;
+}
+
+/**
+ * What was looked at last, split from its mails, which have the ids of their devices: those come after what is called so
+ * itself. While nothing is typed, only the latest, as they were.
+ */
+export function recentEntries(
+  fleetId: string,
+  text: string,
+): { things: PaletteEntry[]; mails: PaletteEntry[] } {
+  const all = recents(fleetId);
+  if (text.trim() === '') return { things: entriesOf(all.slice(0, recentShown)), mails: [] };
+  const begins = ({ name }: PaletteEntry): number =>
+    name.toLowerCase().startsWith(text.trim().toLowerCase()) ? 0 : 1;
+  return {
+    things: entriesOf(all.filter((one) => !isMail(one))).sort((a, b) => begins(a) - begins(b)),
+    mails: entriesOf(all.filter(isMail)),
+  };
+}
+
+function entriesOf(all: readonly Recent[]): PaletteEntry[] {
+  return all.map(({ parts, title, note = '' }) =>
     entryTo(
       'Recent',
       parts,
@@ -27,7 +51,6 @@ export function recentEntries(fleetId: string, text: string): PaletteEntry[] {
       note || (parts.length > 3 || parts[1] === 'broadcasts' ? (parts.at(-1) ?? '') : ''),
     ),
   );
-  return text.trim() === '' ? entries.slice(0, recentShown) : entries;
 }
 
 /** All of the fleet that has a name and is no device: read once, when the palette is opened. */
@@ -52,6 +75,15 @@ function readNamed(
   const named = (part: string, note: string) => (answer: { items: readonly { name: string }[] }) =>
     answer.items.map(({ name }) => entryTo('Named', [fleetId, part, name], name, note));
   const options = { signal };
+  found(
+    call('GET', pathTo('/fleets', {}), { ...options, query: { limit: fleetsMax } }).then(({ items }) =>
+      items
+        .filter(({ fleet_id }) => fleet_id !== fleetId)
+        .map(({ fleet_id, name }) =>
+          entryTo('Named', [fleet_id], shownText(name, 60) || fleet_id, `fleet ${fleet_id}`),
+        ),
+    ),
+  );
   found(call('GET', pathTo('/fleets/{fleet_id}/actions', at), options).then(named('actions', 'action')));
   found(
     call('GET', pathTo('/fleets/{fleet_id}/consumers', at), options).then(named('consumers', 'consumer')),

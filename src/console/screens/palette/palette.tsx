@@ -93,8 +93,11 @@ function usePaletteEntries(fleetId: string, text: string): readonly PaletteEntry
   const named = useNamedThings(fleetId);
   const standing = useMemo(() => [...entriesOfScreen(), ...standingEntries(fleetId)], [fleetId]);
   const exact = entriesOfId(fleetId, text, devices);
-  const found = devices.filter(({ device_id }) => device_id !== exact[0]?.name);
-  const recent = fitting(recentEntries(fleetId, text), text);
+  const { things: looked, mails } = recentEntries(fleetId, text);
+  // One that is shown as a device is not shown twice.
+  const recent = fitting(looked, text).filter(({ name }) => name !== exact[0]?.name);
+  const shown = new Set([...exact, ...recent].map(({ name }) => name));
+  const found = devices.filter(({ device_id }) => !shown.has(device_id));
   const things = text.trim() === '' ? [] : fitting(named, text);
   return [
     ...exact,
@@ -102,6 +105,7 @@ function usePaletteEntries(fleetId: string, text: string): readonly PaletteEntry
     ...fitting(standing, text),
     ...things.slice(0, thingsMax),
     ...found.map((one) => deviceEntry(fleetId, one)),
+    ...fitting(mails, text),
   ];
 }
 

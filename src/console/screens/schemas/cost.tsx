@@ -32,9 +32,9 @@ export function Cost({ check, isReadOnly }: { check: SchemaCheck; isReadOnly: bo
     <div class="inline small" role="status">
       <meter aria-label="Steps" min={0} max={steps_max} value={count} />
       <span>
-        {count * cheapShare <= steps_max ? 'Cheap to check' : 'It can be checked'}: a body takes up to{' '}
-        {count.toLocaleString('en')} {count === 1 ? 'step' : 'steps'} of work for one value, and{' '}
-        {steps_max.toLocaleString('en')} are allowed
+        {count * cheapShare <= steps_max ? 'Cheap to check' : 'It can be checked'}:{' '}
+        {count.toLocaleString('en')} of the {steps_max.toLocaleString('en')} steps that checking one value may
+        take
         {steps_at && (
           <>
             ; the most at{' '}

@@ -3,7 +3,8 @@ import { Difference } from '../../editor/code-editor.tsx';
 import { Confirm } from '../../forms/confirm.tsx';
 import { Drawer } from '../../forms/dialogs.tsx';
 import { Section } from '../../frame/frame.tsx';
-import { go, href } from '../../page/router.ts';
+import { goFromDeleted } from '../../page/recent.ts';
+import { href } from '../../page/router.ts';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner } from '../../parts/banner.tsx';
 import { call } from '../../server/client.ts';
@@ -95,7 +96,7 @@ export function DeleteSchema({ fleetId, kind, name, uses, onClose }: DeleteSchem
         call('DELETE', pathTo('/fleets/{fleet_id}/schemas/{kind}/{name}', { fleet_id: fleetId, kind, name }))
       }
       onClose={onClose}
-      onDone={() => go(href([fleetId, 'schemas']))}
+      onDone={() => goFromDeleted(href([fleetId, 'schemas']))}
     >
       {kind === 'mail' || kind === 'reply'
         ? `${kind === 'mail' ? 'Mail' : 'Replies to mail'} of this name may hold anything from then on.`

@@ -10,7 +10,7 @@ import { ErrorBanner } from '../../../parts/banner.tsx';
 import { indentedJson } from '../../../parts/payload.tsx';
 import { shownText } from '../../../parts/untrusted.tsx';
 import type { CallError } from '../../../server/call-error.ts';
-import { relativeText, serverNow } from '../../../server/clock.ts';
+import { preciseText } from '../../../server/clock.ts';
 import { writeExactly } from '../../../server/exact-json.ts';
 import type { Resource } from '../../../server/resource.ts';
 import type { RecordText } from '../action-text.ts';
@@ -93,8 +93,6 @@ export function TryRecord(props: TryRecordProps) {
 function Latest({ latest, record, triggers }: TryRecordProps) {
   const items = latest.value?.items ?? [];
   const texts = useMemo(() => items.map(recordTextOf), [latest.value]);
-  // The time at which they were read: options that change by the second cannot be chosen from.
-  const now = useMemo(serverNow, [latest.readAtMs]);
   const { value } = record;
   const chosen = texts.findIndex(
     ({ device, on, payload }) => device === value.device && on === value.on && payload === value.payload,
@@ -123,7 +121,7 @@ function Latest({ latest, record, triggers }: TryRecordProps) {
           </option>
           {items.map(({ record_id, device_id, schema, stored_at, payload }, index) => (
             <option key={record_id} value={String(index)}>
-              {relativeText(Date.parse(stored_at), now)} · {device_id} · {shownText(schema, 40)} ·{' '}
+              {preciseText(stored_at)} · {device_id} · {shownText(schema, 40)} ·{' '}
               {shownText(writeExactly(payload, 60), 90)}
             </option>
           ))}

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 import { Icon } from '../../../parts/icon.tsx';
-import { Untrusted } from '../../../parts/untrusted.tsx';
+import { shownText, Untrusted } from '../../../parts/untrusted.tsx';
 
 export interface WordsFieldProps {
   id: string;
   label: string;
   hint: string;
   words: readonly string[];
-  /** Offered as somebody types. */
+  /** Those that there are. */
   offered?: readonly string[];
   /** Only these may be added; absent: what `pattern` lets pass. */
   isClosed?: boolean;
@@ -17,7 +17,7 @@ export interface WordsFieldProps {
   onChange: (words: readonly string[]) => void;
 }
 
-/** A list of words: Enter adds one, its cross removes it. */
+/** A list of words: one is chosen, or typed and added by Enter; its cross removes it. */
 export function WordsField(props: WordsFieldProps) {
   const {
     id,
@@ -48,49 +48,53 @@ export function WordsField(props: WordsFieldProps) {
   };
   const type = (value: string): void => {
     setWrong('');
-    // A choice from the list comes as input: it is meant at once.
-    if (isClosed && offered.includes(value)) add(value);
-    else setTyped(value);
+    setTyped(value);
   };
   return (
     <div class="field">
       <label for={id}>{label}</label>
       {words.length > 0 && <Words label={label} words={words} isDisabled={isDisabled} onChange={onChange} />}
-      <input
-        id={id}
-        class="input"
-        list={offered.length > 0 ? `${id}-offered` : undefined}
-        aria-describedby={`${id}-hint`}
-        aria-invalid={wrong !== ''}
-        autocomplete="off"
-        spellcheck={false}
-        disabled={isDisabled}
-        value={typed}
-        onInput={({ currentTarget }) => type(currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key !== 'Enter') return;
-          event.preventDefault();
-          add(typed.trim());
-        }}
-        onBlur={() => add(typed.trim())}
-      />
-      {offered.length > 0 && (
-        <Offered id={`${id}-offered`} words={offered.filter((one) => !words.includes(one))} />
+      {isClosed && offered.length > 0 ? (
+        <select
+          id={id}
+          class="select"
+          aria-describedby={`${id}-hint`}
+          disabled={isDisabled}
+          value=""
+          onChange={({ currentTarget }) => add(currentTarget.value)}
+        >
+          <option value="">{words.length === 0 ? 'Choose one…' : 'Add another…'}</option>
+          {offered
+            .filter((one) => !words.includes(one))
+            .map((word) => (
+              <option key={word} value={word}>
+                {shownText(word, 120)}
+              </option>
+            ))}
+        </select>
+      ) : (
+        <input
+          id={id}
+          class="input"
+          aria-describedby={`${id}-hint`}
+          aria-invalid={wrong !== ''}
+          autocomplete="off"
+          spellcheck={false}
+          disabled={isDisabled}
+          value={typed}
+          onInput={({ currentTarget }) => type(currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter') return;
+            event.preventDefault();
+            add(typed.trim());
+          }}
+          onBlur={() => add(typed.trim())}
+        />
       )}
       <span id={`${id}-hint`} class={wrong === '' ? 'hint' : 'wrong'}>
         {wrong === '' ? hint : wrong}
       </span>
     </div>
-  );
-}
-
-function Offered({ id, words }: { id: string; words: readonly string[] }) {
-  return (
-    <datalist id={id}>
-      {words.map((word) => (
-        <option key={word} value={word} />
-      ))}
-    </datalist>
   );
 }
 
