@@ -136,7 +136,7 @@ it('what is not there is said in a sentence, with a way to what is', async () =>
   await page.getByRole('link', { name: 'To the list' }).click();
   await heading(page, 'Devices').waitFor();
   await console.go(`${fleet.fleetId}/devices/VALV000010/mail/0199a5f0-0000-7000-8000-000000000000`);
-  await page.getByRole('link', { name: 'To the list' }).waitFor();
+  await page.getByRole('link', { name: 'To the device' }).waitFor();
   await console.go(`${fleet.fleetId}/nowhere`);
   await page.getByRole('link', { name: 'To the first page of the fleet' }).waitFor();
   await console.go('NOSUCHFL/devices');
