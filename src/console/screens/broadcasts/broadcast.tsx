@@ -219,8 +219,8 @@ function BroadcastFacts({ fleetId, broadcast, readAtMs }: FactsProps & { fleetId
         <Fact name="Begun">
           <Moment time={created_at} />
         </Fact>
-        {ended_at !== null && (
-          <Fact name={state === 'cancelled' ? 'Cancelled' : 'Queued to the last'}>
+        {state === 'cancelled' && ended_at !== null && (
+          <Fact name="Cancelled">
             <Moment time={ended_at} />
           </Fact>
         )}

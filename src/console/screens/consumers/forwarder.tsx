@@ -190,8 +190,8 @@ function ForwarderFigures({ forwarder }: { forwarder: ForwarderDocument }) {
         ],
         ['Lost', count(lost), lost > 0 ? 'bad' : '', 'removed by retention'],
         ['Dead letters', count(dead_letters), dead_letters > 0 ? 'bad' : '', 'refused records'],
-        ['Delivered', count(delivered), '', 'since the server started'],
-        ['Failed', count(failed), '', 'and retried, since the server started'],
+        ['Delivered', count(delivered), '', 'since the start'],
+        ['Failed', count(failed), '', 'since the start, retried'],
       ]}
     />
   );

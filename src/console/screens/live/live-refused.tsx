@@ -15,7 +15,7 @@ const readMax = 500;
 export function LiveRefused({ fleetId, filter }: { fleetId: string; filter: LiveFilter }) {
   const { schema, device, text, since } = filter;
   const path = pathTo('/fleets/{fleet_id}/refusals', { fleet_id: fleetId });
-  const query = { limit: readMax, ...(schema !== '' && { name: schema }) };
+  const query = { of: 'hour', limit: readMax, ...(schema !== '' && { name: schema }) } as const;
   const refused = useDocument(path, everySeconds, query);
   const spanMs = parseSpan(since) ?? 0;
   // Of each answer to "since": what came before it is none of it, however long the page is looked at.
@@ -43,7 +43,7 @@ export function LiveRefused({ fleetId, filter }: { fleetId: string; filter: Live
           return shown.length === 0 ? (
             <p class="empty">
               {items.length === 0
-                ? 'Nothing was refused in the last hour that was not accepted since.'
+                ? 'Nothing was refused in the last hour.'
                 : `None of the ${items.length} refusals of the last hour fits.`}
             </p>
           ) : (
