@@ -55,23 +55,7 @@ export function WordsField(props: WordsFieldProps) {
       <label for={id}>{label}</label>
       {words.length > 0 && <Words label={label} words={words} isDisabled={isDisabled} onChange={onChange} />}
       {isClosed && offered.length > 0 ? (
-        <select
-          id={id}
-          class="select"
-          aria-describedby={`${id}-hint`}
-          disabled={isDisabled}
-          value=""
-          onChange={({ currentTarget }) => add(currentTarget.value)}
-        >
-          <option value="">{words.length === 0 ? 'Choose one…' : 'Add another…'}</option>
-          {offered
-            .filter((one) => !words.includes(one))
-            .map((word) => (
-              <option key={word} value={word}>
-                {shownText(word, 120)}
-              </option>
-            ))}
-        </select>
+        <Picker {...{ id, words, offered, isDisabled, onPick: add }} />
       ) : (
         <input
           id={id}
@@ -118,5 +102,36 @@ function Words(props: Pick<WordsFieldProps, 'label' | 'words' | 'isDisabled' | '
         </li>
       ))}
     </ul>
+  );
+}
+
+interface PickerProps {
+  id: string;
+  words: readonly string[];
+  offered: readonly string[];
+  isDisabled: boolean;
+  onPick: (word: string) => void;
+}
+
+/** Those that there are, but for those that were chosen. */
+function Picker({ id, words, offered, isDisabled, onPick }: PickerProps) {
+  return (
+    <select
+      id={id}
+      class="select"
+      aria-describedby={`${id}-hint`}
+      disabled={isDisabled}
+      value=""
+      onChange={({ currentTarget }) => onPick(currentTarget.value)}
+    >
+      <option value="">{words.length === 0 ? 'Choose one…' : 'Add another…'}</option>
+      {offered
+        .filter((one) => !words.includes(one))
+        .map((word) => (
+          <option key={word} value={word}>
+            {shownText(word, 120)}
+          </option>
+        ))}
+    </select>
   );
 }
