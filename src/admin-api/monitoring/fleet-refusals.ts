@@ -34,7 +34,7 @@ export interface RefusedDevice {
 }
 
 /** The devices of a fleet that are refused, the last one first. */
-export interface RefusedDevices {
+export interface FleetRefusalList {
   devices: readonly RefusedDevice[];
   /** False if there are or were others, for which there is no room. */
   isAll: boolean;
@@ -43,13 +43,13 @@ export interface RefusedDevices {
 /** Finds the devices that this node refuses, by fleet. */
 export class FleetRefusals {
   readonly #parts: { refusals: RefusalLog; shards: Shards };
-  readonly #cache = new CostCache<RefusedDevices>({ freshMs, freshPerCost, max: fleetsMax });
+  readonly #cache = new CostCache<FleetRefusalList>({ freshMs, freshPerCost, max: fleetsMax });
 
   constructor(parts: { refusals: RefusalLog; shards: Shards }) {
     this.#parts = parts;
   }
 
-  of(fleetId: string, span: RefusalSpan = 'now'): Promise<RefusedDevices> {
+  of(fleetId: string, span: RefusalSpan = 'now'): Promise<FleetRefusalList> {
     return this.#cache.get(`${span} ${fleetId}`, () => this.#find(fleetId, span)).value;
   }
 
@@ -93,7 +93,7 @@ export class FleetRefusals {
     return [attentionItem('devices_refused', sentence, { count, is_all: isAll })];
   }
 
-  async #find(fleetId: string, span: RefusalSpan): Promise<RefusedDevices> {
+  async #find(fleetId: string, span: RefusalSpan): Promise<FleetRefusalList> {
     const { refusals, shards } = this.#parts;
     const nowMs = Date.now();
     const found = await refusals.ofFleet(fleetId, nowMs - recentMs);

@@ -13,7 +13,7 @@ import type { Shards } from '../../domain/shard.ts';
 import { deviceOfRequest } from '../request/admin-app.ts';
 import type { Handlers } from '../request/routes.ts';
 import { timeTextOf } from '../request/times.ts';
-import type { FleetRefusals, RefusedDevices } from './fleet-refusals.ts';
+import type { FleetRefusalList, FleetRefusals } from './fleet-refusals.ts';
 
 interface Parts {
   refused: FleetRefusals;
@@ -57,7 +57,7 @@ const partOf = { datapoint: '/datapoint/', message: '/msg/' };
 type FleetQuery = { reason?: DeviceRefusalReason; kind?: 'datapoint' | 'message'; name?: string };
 
 /** Lists what devices are refused, the last one first, of a reason, a kind and a schema if those are asked for. */
-function itemsOf({ devices }: RefusedDevices, { reason, kind, name }: FleetQuery): FleetRefusalDocument[] {
+function itemsOf({ devices }: FleetRefusalList, { reason, kind, name }: FleetQuery): FleetRefusalDocument[] {
   const items = devices.flatMap(({ status, refusals }) =>
     refusals
       .filter((one) => reason === undefined || one.reason === reason)

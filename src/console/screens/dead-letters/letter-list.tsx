@@ -97,7 +97,7 @@ interface Asked<Letter> {
 
 /** A list of what failed for good: looked at one by one, replayed or dropped, some or all. */
 export function LetterList<Letter, const C extends ListColumns<Letter>>(props: LetterListProps<Letter, C>) {
-  const { title, beside, commands, filters, resource, scope, total, empty, onChanged } = props;
+  const { title, beside, commands, filters, resource, total, empty, onChanged } = props;
   const [asked, setAsked] = useState<Asked<Letter> | undefined>();
   const held = useHeldList(search.value.toString(), resource.value, props);
   const { fresh } = held;
@@ -105,9 +105,7 @@ export function LetterList<Letter, const C extends ListColumns<Letter>>(props: L
   useEffect(() => {
     if (fresh > 0) onChanged?.();
   }, [fresh]);
-  const unless = resource.value?.items.length === 0 ? 'There is none.' : undefined;
-  const all = total === undefined ? 'all' : `all ${totalText(total)}`;
-  const askAll = (verb: Verb) => () => setAsked({ verb, letters: undefined, total });
+  const askAll = (verb: Verb): void => setAsked({ verb, letters: undefined, total });
   const { error, isBusy, submit } = useSubmit();
   const refresh = (): void => {
     held.showNext();
@@ -150,19 +148,7 @@ export function LetterList<Letter, const C extends ListColumns<Letter>>(props: L
         </>
       }
       commands={commands}
-      tools={
-        <>
-          <Act onClick={refresh}>Refresh</Act>
-          <Act scope={scope} onClick={askAll('replay')} unless={unless}>
-            Replay {all}
-          </Act>
-          <Menu label="More to do with all">
-            <Act scope={scope} kind="bad" onClick={askAll('drop')} unless={unless}>
-              Drop {all}
-            </Act>
-          </Menu>
-        </>
-      }
+      tools={<AllTools list={props} onRefresh={refresh} onAsk={askAll} />}
     >
       {filters}
       {error && <ErrorBanner error={error} />}
@@ -177,6 +163,36 @@ export function LetterList<Letter, const C extends ListColumns<Letter>>(props: L
       </Loaded>
       {asked && <Settlement {...asked} list={props} onClose={() => setAsked(undefined)} onDone={onDone} />}
     </Screen>
+  );
+}
+
+interface AllToolsProps<Letter, C extends ListColumns<Letter>> {
+  list: LetterListProps<Letter, C>;
+  onRefresh: () => void;
+  onAsk: (verb: Verb) => void;
+}
+
+/** The buttons for all letters of the list; the one that destroys is not beside the others. */
+function AllTools<Letter, C extends ListColumns<Letter>>({
+  list,
+  onRefresh,
+  onAsk,
+}: AllToolsProps<Letter, C>) {
+  const { resource, scope, total } = list;
+  const unless = resource.value?.items.length === 0 ? 'There is none.' : undefined;
+  const all = total === undefined ? 'all' : `all ${totalText(total)}`;
+  return (
+    <>
+      <Act onClick={onRefresh}>Refresh</Act>
+      <Act scope={scope} onClick={() => onAsk('replay')} unless={unless}>
+        Replay {all}
+      </Act>
+      <Menu label="More to do with all">
+        <Act scope={scope} kind="bad" onClick={() => onAsk('drop')} unless={unless}>
+          Drop {all}
+        </Act>
+      </Menu>
+    </>
   );
 }
 

@@ -57,17 +57,7 @@ export function Facts({ fleetId, device, refused, edited, onEdit, onChanged }: F
         <Fact name="State">
           <StateMark device={device} refused={refused?.why} />
         </Fact>
-        {refused?.last !== undefined && (
-          <Fact name="Last tried">
-            <Moment time={refused.last.last_at} />
-            {refused.last.last_address !== null && (
-              <>
-                {' '}
-                from <span class="mono">{refused.last.last_address}</span>
-              </>
-            )}
-          </Fact>
-        )}
+        {refused?.last && <LastTried refusal={refused.last} />}
         <Fact name="Last seen">{last_seen === null ? 'never' : <Moment time={last_seen} />}</Fact>
         <Fact name="From" class="mono">
           {last_address ?? '–'}
@@ -102,6 +92,20 @@ export function Facts({ fleetId, device, refused, edited, onEdit, onChanged }: F
         <Lockouts fleetId={fleetId} device={device} onChanged={onChanged} />
       </dl>
     </Section>
+  );
+}
+
+function LastTried({ refusal: { last_at, last_address } }: { refusal: RefusalDocument }) {
+  return (
+    <Fact name="Last tried">
+      <Moment time={last_at} />
+      {last_address !== null && (
+        <>
+          {' '}
+          from <span class="mono">{last_address}</span>
+        </>
+      )}
+    </Fact>
   );
 }
 

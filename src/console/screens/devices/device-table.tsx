@@ -12,8 +12,8 @@ export interface DeviceTableProps {
   fleetId: string;
   items: readonly DeviceDocument[];
   ids: ReadonlySet<string>;
-  /** What is refused now, by device. */
-  refusals: ReadonlyMap<string, readonly FleetRefusalDocument[]>;
+  /** What devices are refused now, the last one first. */
+  refusals: readonly FleetRefusalDocument[];
   /** True if it lists devices that are refused: then it says why. */
   isOfRefused: boolean;
   /** Row that the keys are at. */
@@ -69,7 +69,7 @@ export function DeviceTable(props: DeviceTableProps) {
       }}
       cells={{
         state: (device) => {
-          const [last] = refusals.get(device.device_id) ?? [];
+          const last = refusals.find((one) => one.device_id === device.device_id);
           return <StateMark device={device} refused={last && refusalWords[last.reason]} />;
         },
         device_id: ({ device_id }) => (
@@ -82,7 +82,7 @@ export function DeviceTable(props: DeviceTableProps) {
             <Untrusted text={name} lengthMax={120} />
           </span>
         ),
-        why: ({ device_id }) => <Why refusals={refusals.get(device_id) ?? []} />,
+        why: ({ device_id }) => <Why refusals={refusals.filter((one) => one.device_id === device_id)} />,
         tags: ({ tags }) => <Tags fleetId={fleetId} tags={tags} />,
         mailbox_size: ({ mailbox_size }) => (
           <span class={mailbox_size === 0 ? 'faint' : mailbox_size >= manyMails ? 'warn strong' : ''}>

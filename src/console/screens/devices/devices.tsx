@@ -2,7 +2,6 @@ import { useMemo, useState } from 'preact/hooks';
 import type { DeviceDocument, DeviceFilterDocument } from '../../../contract/device.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import { type Path, pathTo } from '../../../contract/routes/path.ts';
-import { groupBy } from '../../../core/groups.ts';
 import { Screen } from '../../frame/frame.tsx';
 import { lazyScreen } from '../../frame/lazy-screen.tsx';
 import { Pages } from '../../lists/pages.tsx';
@@ -248,14 +247,14 @@ function Found({ fleetId, query, page, onChanged }: FoundProps) {
   );
 }
 
-/** What devices are refused now, by device; of a list of refused ones, for its reason alone. */
+/** What devices are refused now; of a list of refused ones, for its reason alone. */
 function useRefusals(fleetId: string, refused: DeviceFilterDocument['refused'] = 'any') {
   const path = pathTo('/fleets/{fleet_id}/refusals', { fleet_id: fleetId });
   const { value } = useDocument(path, everySeconds, {
     limit: 1_000,
     ...(refused !== 'any' && { reason: refused }),
   });
-  return useMemo(() => groupBy(value?.items ?? [], ({ device_id }) => device_id), [value]);
+  return value?.items ?? [];
 }
 
 /** A page by last sight: the server knows it to ten minutes in its index, and exactly of each device. */

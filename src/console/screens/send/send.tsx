@@ -129,7 +129,7 @@ interface DraftDrawerProps {
 }
 
 function DraftDrawer({ fleetId, recipient: asked, kept, onSent, onClose }: DraftDrawerProps) {
-  const { value: draft, isChanged } = kept;
+  const draft = kept.value;
   // One key for one mail: sent again after an answer that was lost, it is queued once.
   const [key, setKey] = useState(newIdempotencyKey);
   const [isAsked, setAsked] = useState(false);
@@ -161,16 +161,9 @@ function DraftDrawer({ fleetId, recipient: asked, kept, onSent, onClose }: Draft
       title={'deviceId' in asked ? 'Send mail' : `Send mail to ${recipientText(asked)}`}
       onClose={onClose}
       foot={
-        <>
-          <SendButton problem={problem} isBusy={isBusy} onClick={ask}>
-            {sendText(count, draft.pauseAfter)}
-          </SendButton>
-          {isChanged && (
-            <Act kind="plain" onClick={kept.discard} title="It is kept in this tab until then">
-              Discard
-            </Act>
-          )}
-        </>
+        <SendButton {...{ problem, isBusy, kept }} onClick={ask}>
+          {sendText(count, draft.pauseAfter)}
+        </SendButton>
       }
     >
       <MailForm
@@ -222,11 +215,12 @@ interface SendButtonProps {
   problem: string | undefined;
   isBusy: boolean;
   onClick: () => void;
+  kept: KeptDraft<Draft>;
   children: string;
 }
 
 function SendButton(props: SendButtonProps) {
-  const { problem, isBusy, onClick, children } = props;
+  const { problem, isBusy, kept, onClick, children } = props;
   return (
     <>
       <button
@@ -237,6 +231,11 @@ function SendButton(props: SendButtonProps) {
       >
         {children} <kbd>Ctrl ⏎</kbd>
       </button>
+      {kept.isChanged && (
+        <Act kind="plain" onClick={kept.discard} title="Until then it is kept in this tab">
+          Discard
+        </Act>
+      )}
       {problem !== undefined && <span class="hint">{problem}</span>}
     </>
   );
