@@ -156,8 +156,11 @@ it('a dead letter is acted on that was clicked, wherever in its row, and no row 
   const rows = page.locator('tbody tr');
   const ids = () => rows.locator('a').allInnerTexts();
   await expect.poll(ids).toEqual(['DIES000003', 'DIES000002', 'DIES000001']);
+  const place = () => rows.first().boundingBox();
+  const before = await place();
   await dies(second, 'late');
   await button(page, '1 new').waitFor();
+  expect(await place()).toEqual(before);
   expect(await ids()).toEqual(['DIES000003', 'DIES000002', 'DIES000001']);
   // Beside the name of the mail, which is the button.
   await rows.nth(2).getByText('rejected').click();

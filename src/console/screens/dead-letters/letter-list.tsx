@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ListColumns } from '../../../contract/columns/column.ts';
 import type { ListDocument } from '../../../contract/document.ts';
 import type { Scope } from '../../../core/scope.ts';
@@ -84,7 +84,7 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
     signal: AbortSignal,
     onProgress: (counts: LetterCounts) => void,
   ): Promise<void>;
-  /** Called when their number has changed. */
+  /** Called when their number has changed, and it is shown: what says it may push the list. */
   onChanged?: () => void;
 }
 
@@ -102,17 +102,15 @@ export function LetterList<Letter, const C extends ListColumns<Letter>>(props: L
   const held = useHeldList(search.value.toString(), resource.value, props);
   const { fresh } = held;
   const isMore = fresh === resource.value?.items.length && resource.value.next !== null;
-  useEffect(() => {
-    if (fresh > 0) onChanged?.();
-  }, [fresh]);
   const askAll = (verb: Verb): void => setAsked({ verb, letters: undefined, total });
   const { error, isBusy, submit } = useSubmit();
+  const show = (): void => {
+    held.show();
+    onChanged?.();
+  };
   const refresh = (): void => {
     held.showNext();
     resource.refresh();
-  };
-  const onDone = (): void => {
-    refresh();
     onChanged?.();
   };
   // A replay of one destroys nothing, and is not asked about.
@@ -141,7 +139,7 @@ export function LetterList<Letter, const C extends ListColumns<Letter>>(props: L
         <>
           {beside}
           {fresh > 0 && (
-            <Act onClick={held.show} title="Shows them; until then no row moves">
+            <Act onClick={show} title="Shows them; until then no row moves">
               {totalText({ letters: fresh, isAll: !isMore })} new
             </Act>
           )}
@@ -161,7 +159,7 @@ export function LetterList<Letter, const C extends ListColumns<Letter>>(props: L
           )
         }
       </Loaded>
-      {asked && <Settlement {...asked} list={props} onClose={() => setAsked(undefined)} onDone={onDone} />}
+      {asked && <Settlement {...asked} list={props} onClose={() => setAsked(undefined)} onDone={refresh} />}
     </Screen>
   );
 }

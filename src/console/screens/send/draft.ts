@@ -50,7 +50,7 @@ export function problemOf(draft: Draft): string | undefined {
   const wrong = draft.fields.find((field) => wrongValue(field, draft.values[field.name] ?? '') !== undefined);
   if (wrong) return `${wrong.name}: ${wrongValue(wrong, draft.values[wrong.name] ?? '')}`;
   const missing = draft.fields.find(({ name, isRequired }) => isRequired && !draft.values[name]);
-  return missing ? `The payload lacks ${missing.name}.` : undefined;
+  return missing ? `The payload lacks the field ${missing.name}.` : undefined;
 }
 
 /** Settings of the mail as the API takes them. */
