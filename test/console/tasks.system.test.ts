@@ -262,7 +262,7 @@ it('a session ends on the screen when its token is revoked', async () => {
   const { page } = console;
   await page.getByText('lock_check').first().waitFor();
   await server.admin('DELETE', `/tokens/${body.token_id}`);
-  await page.getByText('To log in, run this').waitFor();
+  await page.getByText('This prints a code for one login').waitFor();
 });
 
 it('with a clock that is off by an hour, times are those of the server', async () => {

@@ -34,7 +34,7 @@ const ExportRecords = lazyScreen(async () => (await setUp()).ExportRecords);
 const DeleteDevice = lazyScreen(async () => (await setUp()).DeleteDevice);
 
 /** Seconds between two looks at what changes by itself; what becomes of its mail comes with the stream. */
-const everySeconds = 30;
+const everySeconds = 40;
 
 export interface DeviceProps {
   fleetId: string;

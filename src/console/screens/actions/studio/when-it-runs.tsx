@@ -41,10 +41,10 @@ export function WhenItRuns(props: WhenItRunsProps) {
       <WordsField
         id="action-on"
         label="Runs for"
-        hint="schemas of the fleet, as datapoint:NAME, message:NAME or reply:NAME"
+        hint="schemas of the fleet"
         words={text.on}
         offered={triggers}
-        isClosed={schemas !== undefined}
+        isClosed
         wordsMax={triggersMax}
         isDisabled={isReadOnly}
         onChange={(on) => onChange({ on })}

@@ -54,7 +54,7 @@ export function WordsField(props: WordsFieldProps) {
     <div class="field">
       <label for={id}>{label}</label>
       {words.length > 0 && <Words label={label} words={words} isDisabled={isDisabled} onChange={onChange} />}
-      {isClosed && offered.length > 0 ? (
+      {isClosed ? (
         <Picker {...{ id, words, offered, isDisabled, onPick: add }} />
       ) : (
         <input
@@ -120,7 +120,7 @@ function Picker({ id, words, offered, isDisabled, onPick }: PickerProps) {
       id={id}
       class="select"
       aria-describedby={`${id}-hint`}
-      disabled={isDisabled}
+      disabled={isDisabled || offered.length === 0}
       value=""
       onChange={({ currentTarget }) => onPick(currentTarget.value)}
     >
