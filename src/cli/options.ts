@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { fleetVariable } from '../core/config/client-variables.ts';
 import { suggestionFor } from '../core/config/suggestion.ts';
-import { deviceIdPattern, fleetIdPattern } from '../core/identity.ts';
+import { deviceIdPattern, fleetIdPattern, replaceKeyPattern } from '../core/identity.ts';
 import { type ConnectionOptions, withConnectionOptions } from './connection.ts';
 import { contextOf } from './contexts.ts';
 
@@ -84,6 +84,10 @@ function matching(pattern: RegExp, words: string): (text: string) => string {
 export const fleetIdOption = matching(fleetIdPattern, '8 letters or digits');
 /** Reads an option as the id of a device. */
 export const deviceIdOption = matching(deviceIdPattern, '10 letters or digits');
+
+/** Reads an option as the key of a mail that may be replaced. */
+export const replaceKeyOption = matching(replaceKeyPattern, '1 to 64 letters, digits, _ or -');
+export const replaceKeyHelp = 'replace the mail of this key that waits and was never fetched';
 
 /** An option and, of one that is no text, how it is read. */
 export function option<T>(

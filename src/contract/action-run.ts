@@ -51,6 +51,7 @@ export const trialDocument = Type.Object({
       name: Type.String(),
       payload: jsonObject,
       ttl_seconds: nullable('integer', { description: "Null: the fleet's default." }),
+      replace_key: nullable('string'),
     }),
     { description: 'Tags are resolved to devices.' },
   ),

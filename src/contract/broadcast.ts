@@ -53,6 +53,7 @@ export const broadcastDocument = Type.Object({
   ttl_seconds: nullable('integer'),
   mailbox_mails_max: nullable('integer'),
   requeues_max: nullable('integer'),
+  replace_key: nullable('string'),
   deliver_at: nullable('string'),
   pause_after: nullable('integer'),
   state: wordOf(['running', 'held', 'paused', 'done', 'cancelled'], {
@@ -112,6 +113,7 @@ const broadcastOutcomesDocument = Type.Object({
   rejected: Type.Integer(),
   expired: Type.Integer(),
   withdrawn: Type.Integer(),
+  replaced: Type.Integer({ description: 'Was never fetched, and followed by a newer mail of its key.' }),
   over_requeued: Type.Integer(),
   mailbox_full: Type.Integer({ description: 'Was delayed, and found the mailbox full when it was due.' }),
   unknown: Type.Integer({ description: 'Went with its device, or its receipt is no longer retained.' }),

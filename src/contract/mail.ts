@@ -1,13 +1,20 @@
 import { type Static, Type } from 'typebox';
 import { fleetBounds, waitSecondsMax } from '../core/bounds.ts';
+import { replaceKeyPattern } from '../core/identity.ts';
 import { bytesBody, deviceId, listOf, nullable, pageLimit, time, wordOf } from './document.ts';
 import { declareRoutes } from './routes/route.ts';
 
-/** Settings of a mail, instead of those of its fleet. */
+/** Settings of a mail, some of them instead of those of its fleet. */
 export const mailSettings = {
   ttl_seconds: Type.Optional(Type.Integer(fleetBounds.mail_ttl_seconds)),
   mailbox_mails_max: Type.Optional(Type.Integer(fleetBounds.mailbox_mails_max)),
   requeues_max: Type.Optional(Type.Integer(fleetBounds.mail_requeues_max)),
+  replace_key: Type.Optional(
+    Type.String({
+      pattern: replaceKeyPattern.source,
+      description: 'The mail takes the place of the one of this key that waits and was never fetched.',
+    }),
+  ),
 };
 
 /** Headers of routes that take an idempotency key (D18). */
@@ -54,6 +61,7 @@ export const mailStates = [
   'rejected',
   'expired',
   'withdrawn',
+  'replaced',
   'over_requeued',
   'mailbox_full',
 ] as const;
@@ -69,7 +77,7 @@ const receiptDocument = Type.Object({
   fetch_count: Type.Integer(),
   first_fetched_at: nullable('string'),
   requeue_count: Type.Integer(),
-  settled_at: nullable('string', { description: 'When it was settled, expired or withdrawn.' }),
+  settled_at: nullable('string', { description: 'When it was settled, expired, withdrawn or replaced.' }),
   reply: Type.Unsafe<Record<string, unknown> | null>({
     type: ['object', 'null'],
     description: 'What the device answered with its settlement, byte for byte.',

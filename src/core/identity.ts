@@ -5,6 +5,8 @@ export const fleetIdPattern = /^[A-Za-z0-9]{8}$/;
 export const deviceIdPattern = /^[A-Za-z0-9]{10}$/;
 export const deviceSecretPattern = /^FOS-[A-Za-z0-9]{32}$/;
 export const schemaNamePattern = /^[A-Za-z0-9_-]{1,255}$/;
+/** Key under which a newer mail replaces one that waits (D31). */
+export const replaceKeyPattern = /^[A-Za-z0-9_-]{1,64}$/;
 
 export const fleetIdLength = 8;
 export const deviceIdLength = 10;

@@ -186,6 +186,27 @@ it('D19: killed in full flight, no mail that was queued and no acknowledgement i
   expect([size, size - 1]).toContain(Number((await moved.next()).headers.get('x-mailbox-size')));
 });
 
+it('D31: killed right behind the answer, a mail that a device had in hand is not replaced', async () => {
+  await using first = await TestServer.start({ activityFlushSeconds: 300 });
+  const fleet = await createFleet(first);
+  const devices = await Promise.all(Array.from({ length: 8 }, () => fleet.createDevice()));
+  const query = '?replace_key=set-point';
+  for (const device of devices) await device.sendMail('set', '{"n":1}', query);
+  const ways = devices.map((device, index) =>
+    index % 2 ? device.next() : device.request('POST', '/v1/sync', {}),
+  );
+  for (const { status, text } of await Promise.all(ways))
+    expect([status, text]).toEqual([200, expect.stringContaining('{"n":1}')]);
+  await first.kill();
+  await using second = await TestServer.start({}, first.report.data);
+  for (const device of devices) {
+    const moved = device.on(second);
+    await moved.sendMail('set', '{"n":2}', query);
+    await moved.sendMail('set', '{"n":3}', query);
+    expect((await moved.mails()).map(({ payload }) => payload)).toEqual([{ n: 1 }, { n: 3 }]);
+  }
+});
+
 it('D7, section 7: 500 internal_error for what the server cannot handle, and only for that', async () => {
   await using first = await TestServer.start();
   const damaged = await (await createFleet(first)).createDevice();

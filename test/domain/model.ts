@@ -1,6 +1,6 @@
 /**
  * A mail in the model, which says as plainly as it can be said what a mailbox and a sender of records must do (D13 to
- * D18).
+ * D18, D31).
  */
 export interface ModelMail {
   id: string;
@@ -9,6 +9,9 @@ export interface ModelMail {
   requeues: number;
   /** Undefined: any number. */
   requeuesMax: number | undefined;
+  /** A newer mail of this key replaces it until it is fetched or requeued. */
+  key?: string | undefined;
+  isFetched?: boolean;
 }
 
 /** Receipt as it must be (D17). */
@@ -36,6 +39,9 @@ export class DeviceModel {
   /** How far each queue is stored (D30), the one that moved last first. */
   queues: { name: string; storedTo: number; skipped: number }[] = [];
 
+  /** Ids of mails that took the place of one. */
+  readonly #replacements = new Map<string, string>();
+
   constructor(mailsMax: number) {
     this.mailsMax = mailsMax;
   }
@@ -62,6 +68,35 @@ export class DeviceModel {
 
   get isFull(): boolean {
     return this.mails.length >= this.mailsMax;
+  }
+
+  /** Queues a mail or delays it, and ends the one that it replaces. Returns false where there is no place for it. */
+  enqueue(mail: ModelMail, isDelayed: boolean): boolean {
+    const replaces = (one: ModelMail): boolean =>
+      mail.key !== undefined && one.key === mail.key && !one.isFetched && one.requeues === 0;
+    const at = this.mails.findIndex(replaces);
+    const isInPlace = at >= 0 && !isDelayed;
+    if (!isDelayed && !isInPlace && this.isFull) return false;
+    const replaced = this.mails[at] ?? this.delayed.find(replaces);
+    if (replaced !== undefined) this.ended.set(replaced.id, { state: 'replaced', requeues: 0 });
+    this.delayed = this.delayed.filter((one) => one !== replaced);
+    if (isInPlace) {
+      this.#replacements.set(replaced?.id ?? '', mail.id);
+      this.mails[at] = mail;
+    } else {
+      this.mails = this.mails.filter((one) => one !== replaced);
+      (isDelayed ? this.delayed : this.mails).push(mail);
+    }
+    return true;
+  }
+
+  /** Counts a fetch of a mail, or of the one that stands in its place. */
+  fetch(id: string): void {
+    const mail = this.mails.find((one) => one.id === id);
+    const next = this.#replacements.get(id);
+    if (mail !== undefined) mail.isFetched = true;
+    else if (next !== undefined && this.mails.every((one) => one.id !== next || one.requeues === 0))
+      this.fetch(next);
   }
 
   /** The status the verb must be answered with; moves or removes the mail where that is 200. */
@@ -102,7 +137,7 @@ export class DeviceModel {
     const letter = this.deadLetters.find(({ mail }) => mail.id === id);
     if (letter === undefined) return;
     this.deadLetters = this.deadLetters.filter((one) => one !== letter);
-    this.mails.push({ ...letter.mail, id: newId, requeues: 0 });
+    this.mails.push({ ...letter.mail, id: newId, requeues: 0, key: undefined, isFetched: false });
   }
 
   /** Out of the mailbox. */

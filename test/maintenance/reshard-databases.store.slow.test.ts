@@ -119,7 +119,7 @@ async function fill(store: Store): Promise<Map<DeviceKey, Uint8Array[]>> {
     const key = keyOf.get(device);
     if (key === undefined) throw new Error('each device has a key');
     await send({ idempotency: { key, digest } });
-    await send();
+    await send({ replaceKey: 'mode' });
     await shard.mail.broadcast(broadcastTo(device));
     await shard.devices.noteActivity([
       { device, lastSeenMs: 5_000 + index, address: Buffer.from([192, 0, 2, 1]), fetches: [] },

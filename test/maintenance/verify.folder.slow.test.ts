@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { deviceKeyOf } from '../../src/core/identity.ts';
 import { generateUuid } from '../../src/core/uuid.ts';
+import { markReplaceable, withMail } from '../../src/domain/mail/replaceable-mails.ts';
 import { shardOf } from '../../src/domain/placement.ts';
 import { registryTables } from '../../src/maintenance/environments.ts';
 import { verifyFolder } from '../../src/maintenance/verify.ts';
@@ -40,7 +41,7 @@ beforeAll(async () => {
   report = server.report;
   const fleet = await createFleet(server);
   device = await fleet.createDevice({ tags: ['hall'] });
-  for (let n = 0; n < 300; n += 1) await device.sendMail('note', `{"n":${n}}`);
+  for (let n = 0; n < 299; n += 1) await device.sendMail('note', `{"n":${n}}`);
   const head = async () => String((await device.next()).headers.get('x-mail-id'));
   const lastFleet = await createFleet(server, { fleet_id: 'zzzzzzzz' });
   do lastDevice = await lastFleet.createDevice();
@@ -49,6 +50,7 @@ beforeAll(async () => {
   await device.settle('requeue', await head());
   await device.settle('ack', await head());
   await device.settle('reject', (await device.sendMail('note', '{"dead":true}')).mailId);
+  await device.sendMail('note', '{}', '?replace_key=set-point');
   await device.sendMail('note', '{}', `?deliver_at=${new Date(Date.now() + 86_400_000).toISOString()}`);
   const key = { 'Idempotency-Key': `${Date.now().toString(16).padStart(12, '0')}7abc8def0123456789ab` };
   expect((await device.request('POST', '/v1/datapoint/reading', { a: 1 }, key)).status).toBe(201);
@@ -245,6 +247,20 @@ const tampering: [what: string, edit: (tables: Tables, key: Buffer) => void, fin
     'queues of no device',
     ({ queues }, key) => queues.putSync(key.fill('x', 8), Buffer.alloc(0)),
     /queues.*its device does not exist/,
+  ],
+  [
+    'replaceable mails that do not decode',
+    ({ replaceable }, key) => replaceable.putSync(key, Buffer.of(1, 9)),
+    /replaceable.*does not decode/,
+  ],
+  [
+    'a replaceable mail that is gone',
+    ({ replaceable }, key) => {
+      const mailId = generateUuid();
+      markReplaceable(mailId);
+      replaceable.putSync(key, withMail(Buffer.alloc(0), mailId, 'mode'));
+    },
+    /replaceable.*one of its mails is not there/,
   ],
   ['a batch of the log that is cut', ({ log }) => cut(log), /the batch does not decode/],
   [

@@ -88,11 +88,13 @@ async function enqueue(
   const fleet = fleets.get(fleetId);
   const limit = query.mailbox_mails_max ?? fleet?.mailboxMailsMax ?? config.settings.current.mailboxMailsMax;
   const idempotency = idempotencyOf(headers, `mail/${name}`, query, bytes);
+  const { replace_key: replaceKey } = query;
   const requeuesMax = query.requeues_max ?? fleet?.mailRequeuesMax;
   const outcome = await shards.of(device).mail.enqueue({
     device,
     name,
     ...(requeuesMax !== undefined && { requeuesMax }),
+    ...(replaceKey !== undefined && { replaceKey }),
     ...(query.deliver_at !== undefined && { deliverAtMs: parseDeliverAt(query.deliver_at) }),
     // Copied: a view of Node's pool would cross threads together with the whole pool.
     payload: new Uint8Array(message === undefined ? emptyPayload : bytes),

@@ -86,6 +86,14 @@ export class ActivityNotes {
     void this.#writingFetches.run();
   }
 
+  /** Stores a fetch of each of these mails at once, as far as they are there. @throws ApiError unavailable */
+  async storeFetches(known: NotedDevice, mailIds: readonly Uint8Array[]): Promise<void> {
+    const { device } = known;
+    const { lastSeenMs } = this.seen(known);
+    const fetches = mailIds.map((id) => ({ mailId: copyUuid(id), count: 1, firstMs: lastSeenMs }));
+    await this.#shards.of(device).devices.noteActivity([{ device, lastSeenMs, address: undefined, fetches }]);
+  }
+
   /** Removes and returns a mail's unflushed fetches, to be written along with its settling. */
   takeFetches({ note }: NotedDevice, mailId: Uint8Array): Fetches | undefined {
     if (!note?.isOpen || note.fetches === undefined) return undefined;

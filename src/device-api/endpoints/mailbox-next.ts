@@ -2,10 +2,12 @@ import { waitSecondsMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid } from '../../core/uuid.ts';
 import type { Mail, MailboxHead } from '../../domain/mail/mail.ts';
+import { mayBeReplaced } from '../../domain/mail/replaceable-mails.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { createMailboxReply, type Reply, type ReplyHeaders } from '../server/reply.ts';
 import { secretCheckOf } from './events.ts';
+import { keepFetch, placeOf } from './kept-fetch.ts';
 
 /** Wraps a mail in D13's older shape. The payload is copied byte for byte. */
 function envelope(mail: Mail, id: string): Buffer {
@@ -28,8 +30,6 @@ function waitSecondsOf(wait: string | null): number {
 
 /** What an answer with the head of a mailbox has besides it. */
 interface HeadOptions {
-  /** Called with a mail that is handed out, and its id as text. */
-  onMail?: ((id: string, mail: Mail) => void) | undefined;
   inEnvelope?: boolean;
   headers?: ReplyHeaders;
 }
@@ -40,10 +40,11 @@ const noMail: ReplyHeaders = [
 ];
 const empty = createMailboxReply(204, undefined, 0, noMail);
 
-/** Answers the head of a mailbox (D13). */
-export function headReply(
+/** Answers the head of a mailbox (D13). Calls `onMail` with a mail that is handed out, and its id as text. */
+function headReply(
   { size, mail }: MailboxHead,
-  { onMail, inEnvelope = false, headers = [] }: HeadOptions = {},
+  { inEnvelope = false, headers = [] }: HeadOptions,
+  onMail?: (id: string, mail: Mail) => void,
 ): Reply {
   if (mail === undefined) {
     return headers.length === 0 ? empty : createMailboxReply(204, undefined, 0, [...noMail, ...headers]);
@@ -52,6 +53,25 @@ export function headReply(
   onMail?.(id, mail);
   const ofMail: ReplyHeaders = [['X-Mail-Name', mail.name], ['X-Mail-Id', id], ...headers];
   return createMailboxReply(200, inEnvelope ? envelope(mail, id) : mail.payload, size, ofMail);
+}
+
+/** Answers the head of a mailbox, and counts a fetch of its mail (D13). */
+export function fetchedReply(
+  request: DeviceRequest,
+  context: HttpContext,
+  head: MailboxHead,
+  options: HeadOptions,
+): Reply | Promise<Reply> {
+  const { cached, device, shard } = request;
+  const count = (id: string, mail: Mail): void => context.activity.fetched(cached, id, mail.id);
+  if (head.mail === undefined || !mayBeReplaced(head.mail)) return headReply(head, options, count);
+  const mailsOf = ({ mail }: MailboxHead): Mail[] => (mail === undefined ? [] : [mail]);
+  const kept = keepFetch(request, context, head, mailsOf, () => shard.mail.head(device));
+  return kept.then(({ read, stored }) =>
+    headReply(read, options, (id, mail) => {
+      if (!stored.has(placeOf(id))) count(id, mail);
+    }),
+  );
 }
 
 const noMailHead: MailboxHead = { size: 0, mail: undefined };
@@ -86,25 +106,21 @@ async function awaitHead(
   }
 }
 
+type HeadAnswer = (head: MailboxHead, options: HeadOptions) => Reply | Promise<Reply>;
+
 /** Answers with the head of the mailbox, as soon as there is one if the device waits for it. */
-function next(
-  request: DeviceRequest,
-  context: HttpContext,
-  onMail?: HeadOptions['onMail'],
-): Reply | Promise<Reply> {
+function next(request: DeviceRequest, context: HttpContext, answer: HeadAnswer): Reply | Promise<Reply> {
   const { cached, input } = request;
   const query = input.query === '' ? undefined : new URLSearchParams(input.query);
-  const options = { onMail, inEnvelope: query !== undefined && wantsEnvelope(query.get('shape')) };
+  const options = { inEnvelope: query !== undefined && wantsEnvelope(query.get('shape')) };
   const seconds = query === undefined ? 0 : waitSecondsOf(query.get('wait'));
   const head = cached.mailboxHead();
   if (seconds === 0) {
-    return head instanceof Promise
-      ? head.then((later) => headReply(later, options))
-      : headReply(head, options);
+    return head instanceof Promise ? head.then((later) => answer(later, options)) : answer(head, options);
   }
   return Promise.resolve(head)
     .then((now) => (now.mail === undefined ? awaitHead(request, seconds, context) : now))
-    .then((later) => headReply(later, options));
+    .then((later) => answer(later, options));
 }
 
 /** `GET /v1/mailbox/next`: a peek that changes nothing but the mail's fetch count (D13). */
@@ -113,7 +129,7 @@ export const mailboxNext: Endpoint = {
   path: '/v1/mailbox/next',
   takesQuery: true,
   handle: (request: DeviceRequest, context: HttpContext) =>
-    next(request, context, (id, mail) => context.activity.fetched(request.cached, id, mail.id)),
+    next(request, context, (head, options) => fetchedReply(request, context, head, options)),
 };
 
 /** `HEAD /v1/mailbox/next`: the same without the body; not counted as a fetch, since nothing was delivered. */
@@ -121,5 +137,5 @@ export const mailboxNextHead: Endpoint = {
   method: 'HEAD',
   path: '/v1/mailbox/next',
   takesQuery: true,
-  handle: (request, context) => next(request, context),
+  handle: (request, context) => next(request, context, (head, options) => headReply(head, options)),
 };

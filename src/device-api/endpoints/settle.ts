@@ -1,13 +1,13 @@
 import { replyBytesMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { parseUuid } from '../../core/uuid.ts';
-import type { Mail, Settle, SettleOutcome, SettleVerb } from '../../domain/mail/mail.ts';
+import type { Settle, SettleOutcome, SettleVerb } from '../../domain/mail/mail.ts';
 import { countRequeues } from '../limits/requeue-bytes.ts';
 import type { HttpContext } from '../server/context.ts';
 import type { DeviceRequest, Endpoint } from '../server/endpoint.ts';
 import { type Reply, type ReplyHeaders, settledReply, withMailbox } from '../server/reply.ts';
 import { checkedReply, parseReply } from './mail-reply.ts';
-import { headReply } from './mailbox-next.ts';
+import { fetchedReply } from './mailbox-next.ts';
 
 /** D28: the preference of who takes the next mail with the answer (RFC 7240). */
 const representation = 'return=representation';
@@ -59,8 +59,9 @@ function settle(verb: SettleVerb): Endpoint {
       const refused = settleErrors[result];
       if (refused !== undefined) throw new ApiError(refused.code, { mailboxSize });
       if (head === undefined) return withMailbox(settledReply, mailboxSize);
-      const onMail = (id: string, mail: Mail): void => activity.fetched(cached, id, mail.id);
-      return headReply(head, { onMail, headers: applied });
+      const reply = fetchedReply(request, context, head, { headers: applied });
+      // What is settled is settled, also where a fetch of the next mail cannot be stored.
+      return reply instanceof Promise ? reply.catch(() => withMailbox(settledReply, mailboxSize)) : reply;
     },
   };
 }

@@ -1,5 +1,7 @@
 import { ApiError } from '../../core/errors.ts';
 import { formatUuid } from '../../core/uuid.ts';
+import type { Mail, MailboxFront, MailFront } from '../../domain/mail/mail.ts';
+import { mayBeReplaced } from '../../domain/mail/replaceable-mails.ts';
 import type { SyncSettle } from '../../domain/sync/sync.ts';
 import { addBytes } from '../limits/rate-limit.ts';
 import { countRequeues } from '../limits/requeue-bytes.ts';
@@ -11,6 +13,7 @@ import { judgeSettlements } from '../sync/judged-settlements.ts';
 import { noteRecords, noteSettlements } from '../sync/noted-items.ts';
 import { syncReply } from '../sync/sync-answer.ts';
 import { bytesBeyond, parseSync, type SyncBody } from '../sync/sync-body.ts';
+import { keepFetch, placeOf } from './kept-fetch.ts';
 import { settleErrors } from './settle.ts';
 
 /** `POST /v1/sync`: a whole wake in one request and one transaction (D29, D30, D31). */
@@ -44,7 +47,7 @@ export const sync: Endpoint = {
       }
       throw error;
     });
-    for (const { id } of outcome.mailbox?.mails ?? []) activity.fetched(cached, formatUuid(id), id);
+    const mailbox = outcome.mailbox && (await fetchedFront(request, context, outcome.mailbox, mail));
     let index = 0;
     const verdict = {
       records: errorsOf(records, body, outcome.queue?.storedTo ?? 0),
@@ -56,9 +59,40 @@ export const sync: Endpoint = {
     };
     noteRecords(refusals, device, body.records, verdict.records);
     noteSettlements(refusals, device, body.settlements, verdict.settlements);
-    return syncReply(verdict, outcome, config.strictStatuses);
+    return syncReply(verdict, { ...outcome, mailbox }, config.strictStatuses);
   },
 };
+
+/**
+ * Counts a fetch of each mail (D13). Undefined if those that may be replaced are not stored as fetched: what was written is
+ * written, and they come with the next sync.
+ */
+async function fetchedFront(
+  request: DeviceRequest,
+  context: HttpContext,
+  first: MailboxFront,
+  wanted: MailFront,
+): Promise<MailboxFront | undefined> {
+  const { cached, device, shard } = request;
+  const count = (mails: readonly Mail[], stored?: ReadonlySet<string>): void => {
+    for (const { id } of mails) {
+      const text = formatUuid(id);
+      if (!stored?.has(placeOf(text))) context.activity.fetched(cached, text, id);
+    }
+  };
+  if (!first.mails.some(mayBeReplaced)) {
+    count(first.mails);
+    return first;
+  }
+  try {
+    const readAgain = () => shard.mail.front(device, wanted);
+    const { read, stored } = await keepFetch(request, context, first, ({ mails }) => mails, readAgain);
+    count(read.mails, stored);
+    return read;
+  } catch {
+    return undefined;
+  }
+}
 
 /** A record that was not judged now, but is stored already, has been answered before. */
 function errorsOf(

@@ -17,6 +17,8 @@ export interface EnqueueFacts<Mailbox> {
   delayedMails: number;
   /** True if the mail of its fleet may have this one's bytes, too. */
   fleetHasRoom: boolean;
+  /** Where the mail waits that this one replaces, if it does. */
+  replaces?: 'queued' | 'delayed' | undefined;
 }
 
 /** Decision on a mail that is sent. */
@@ -27,20 +29,21 @@ export type EnqueueDecision<Mailbox> =
 
 /**
  * A dedupe key holds whatever became of the mail or the device. A full mailbox refuses the new mail and tells the
- * sender (D16); a delayed mail takes no place in it until it is due, but one of the device's places for such mail.
- * Either takes bytes of what its fleet's mail may have, from when it is sent until it ends.
+ * sender (D16); a delayed mail takes no place in it until it is due, but one of the device's places for such mail. What
+ * takes the place of another mail needs none (D31). Each takes bytes of what its fleet's mail may have, from when it is
+ * sent until it ends.
  */
 export function enqueueDecision<Mailbox extends { size: number }>(
   facts: EnqueueFacts<Mailbox>,
 ): EnqueueDecision<Mailbox> {
-  const { known, mailbox } = facts;
+  const { known, mailbox, replaces } = facts;
   if (known !== undefined) return { does: 'repeat', mailId: known };
   if (mailbox === undefined) return { does: 'refuse', outcome: { result: 'device_not_found' } };
   const isDelayed = facts.deliverAtMs > facts.nowMs;
   if (isDelayed) {
-    if (facts.delayedMails >= facts.delayedMailsMax)
+    if (replaces !== 'delayed' && facts.delayedMails >= facts.delayedMailsMax)
       return { does: 'refuse', outcome: { result: 'delayed_full' } };
-  } else if (mailbox.size >= facts.mailboxMailsMax) {
+  } else if (replaces !== 'queued' && mailbox.size >= facts.mailboxMailsMax) {
     return { does: 'refuse', outcome: { result: 'mailbox_full', mailboxSize: mailbox.size } };
   }
   if (!facts.fleetHasRoom) return { does: 'refuse', outcome: { result: 'fleet_mail_full' } };

@@ -16,7 +16,10 @@ export function hasCounts(event: MailEvent): boolean {
   return event !== 'queued' && event !== 'delayed';
 }
 
-/** Formats a mail event for the log (D17). Hand-written JSON, since every mail has events. */
+/**
+ * Formats a mail event for the log (D17). Hand-written JSON, since every mail has events. `newMailId`: of the mail that a letter
+ * is replayed as, or that replaces this one.
+ */
 export function mailEventText(
   mailId: Uint8Array,
   event: MailEvent,
@@ -24,8 +27,8 @@ export function mailEventText(
   newMailId?: Uint8Array,
 ): string {
   const counted = counts === undefined ? '' : countsText(counts);
-  const replayed = newMailId === undefined ? '' : `,"new_mail_id":"${formatUuid(newMailId)}"`;
-  return `{"mail_id":"${formatUuid(mailId)}","event":"${event}"${counted}${replayed}}`;
+  const next = newMailId === undefined ? '' : `,"new_mail_id":"${formatUuid(newMailId)}"`;
+  return `{"mail_id":"${formatUuid(mailId)}","event":"${event}"${counted}${next}}`;
 }
 
 function countsText({ requeueCount, fetchCount, firstFetchedAtMs }: MailCounts): string {

@@ -7,7 +7,10 @@ export const requeueCountMax = 0xffff;
 export const mailFetchesMax = 0xffffff;
 export const receiptFetchesMax = 0x7fffffff;
 
-/** How a mail ended (D16, D17). `mailbox_full`: a delayed mail whose mailbox was full when it was due. */
+/**
+ * How a mail ended (D16, D17). `mailbox_full`: a delayed mail whose mailbox was full when it was due. `replaced`: never
+ * fetched, and followed by a newer mail of its key (D31).
+ */
 export const mailEnds = [
   'acked',
   'rejected',
@@ -15,6 +18,7 @@ export const mailEnds = [
   'withdrawn',
   'over_requeued',
   'mailbox_full',
+  'replaced',
 ] as const;
 /** Ends that make the mail a dead letter. */
 export const deathReasons = ['rejected', 'expired', 'over_requeued', 'mailbox_full'] as const;

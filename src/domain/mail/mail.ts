@@ -69,6 +69,8 @@ export interface Enqueue extends Partial<Omit<RecordOf<typeof sentFields>, 'payl
   mailboxMailsMax: number;
   /** Delivery time, by the wall clock; absent or past: now. */
   deliverAtMs?: number;
+  /** The mail replaces the one of this key that waits and was never fetched (D31). */
+  replaceKey?: string;
   /**
    * Identifies the mail so that it is queued once however often it is sent: a UUIDv7's 16 bytes and 1 to 32 more.
    * Remembered until `pruneDedupeKeys`, whatever becomes of the mail or the device.
@@ -88,6 +90,8 @@ export type MailOutcome =
       repeated: boolean;
       /** It waits for its delivery time. */
       isDelayed: boolean;
+      /** It stands where the mail stood that it replaced, which was announced before. */
+      isInPlace?: boolean;
     }
   | { result: 'mailbox_full'; mailboxSize: number }
   /** The device has the maximum of delayed mails (`delayedMailsPerDeviceMax`). */

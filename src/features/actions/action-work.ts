@@ -67,6 +67,7 @@ export interface RunTrial {
     name: string;
     payload: string;
     ttlSeconds?: number;
+    replaceKey?: string;
   }[];
   /** Records run, the last of which failed if there is an error. */
   records: number;

@@ -185,6 +185,7 @@ function describeTrial(trial: RunTrial): TrialDocument {
       name: mail.name,
       payload: JSON.parse(mail.payload),
       ttl_seconds: mail.ttlSeconds ?? null,
+      replace_key: mail.replaceKey ?? null,
     })),
     state: trial.state.map(({ key, value }) =>
       value === null ? { key, removed: true } : { key, removed: false, value: JSON.parse(value) },

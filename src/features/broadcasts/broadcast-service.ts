@@ -19,6 +19,7 @@ export interface BroadcastRequest {
   ttlSeconds?: number;
   mailboxMailsMax?: number;
   requeuesMax?: number;
+  replaceKey?: string;
   /** Delivered at once if absent or in the past. */
   deliverAtMs?: number;
   /** Pauses once so many devices had their turn, if others remain. */

@@ -112,6 +112,7 @@ function describe(status: BroadcastStatus, isHeld: boolean): BroadcastDocument {
     ttl_seconds: request.ttlSeconds ?? null,
     mailbox_mails_max: request.mailboxMailsMax ?? null,
     requeues_max: request.requeuesMax ?? null,
+    replace_key: request.replaceKey ?? null,
     deliver_at: timeTextOf(deliverAtMs),
     pause_after: request.pauseAfter ?? null,
     state: isHeld && status.state === 'running' ? 'held' : status.state,
@@ -163,6 +164,7 @@ const startBroadcast =
       ttl_seconds: ttlSeconds,
       mailbox_mails_max: mailsMax,
       requeues_max: requeuesMax,
+      replace_key: replaceKey,
       deliver_at: deliverAt,
       pause_after: pauseAfter,
     } = body;
@@ -184,6 +186,7 @@ const startBroadcast =
       ...(ttlSeconds !== undefined && { ttlSeconds }),
       ...(mailsMax !== undefined && { mailboxMailsMax: mailsMax }),
       ...(requeuesMax !== undefined && { requeuesMax }),
+      ...(replaceKey !== undefined && { replaceKey }),
       ...(deliverAt !== undefined && { deliverAtMs: parseDeliverAt(deliverAt) }),
       ...(pauseAfter !== undefined && { pauseAfter }),
       ...(idempotency && { idempotency }),

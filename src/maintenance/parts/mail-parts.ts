@@ -30,9 +30,9 @@ import type { Part, ShardSide } from './part.ts';
 
 const nothing = Buffer.alloc(0);
 
-/** Mailboxes, queued mail, and delayed mail. */
+/** Mailboxes, queued mail, delayed mail, and what of both may be replaced. */
 export function mailParts(side: ShardSide<Tables>): Part[] {
-  return [mailboxes(side), mails(side), delayed(side)];
+  return [mailboxes(side), mails(side), delayed(side), replaceable(side)];
 }
 
 /** One row per device. */
@@ -108,6 +108,19 @@ function delayed({ tables, jumpsMs }: ShardSide<Tables>): Part<rows.DelayedMailR
         const mail = encodeMail({ ...delayed, ...unfetched, acceptedAtMs: 0, expiresAtMs: 0 });
         table.put(device, { ...delayed, mail });
       }
+    },
+  };
+}
+
+function replaceable({ tables }: ShardSide<Tables>): Part<rows.ReplaceableRow> {
+  const { replaceable: table } = tables;
+  return {
+    name: 'replaceable mails',
+    table: rows.replaceable,
+    source: table,
+    rowsOf: ({ key, value }) => [{ device: readDevice(key, 0), mails: Buffer.from(value) }],
+    write(written) {
+      for (const row of written) table.putSync(keyOfDevice(row.device), row.mails);
     },
   };
 }

@@ -33,6 +33,7 @@ const deviceTables: readonly DeviceTable[] = [
   of('mailboxes', rows.mailbox),
   of('mails', rows.mail),
   of('delayed mails', rows.delayedMail),
+  of('replaceable mails', rows.replaceable),
   of('receipts', rows.receipt),
   of('dead letters', rows.deadLetter),
   of('sent once', rows.dedupe),

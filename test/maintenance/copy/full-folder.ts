@@ -73,6 +73,7 @@ export async function fillFolder(data: string, shards: number): Promise<FullFold
       const mailId = String((await device.next()).headers.get('x-mail-id'));
       expect((await device.settle(verb, mailId)).status).toBe(200);
     }
+    for (const name of ['set', 'set']) await device.sendMail(name, '{}', '?replace_key=set-point');
     const later = new Date(Date.now() + 7_200_000).toISOString();
     expect((await device.sendMail('later', '{}', `?deliver_at=${later}`)).status).toBeLessThan(300);
   }

@@ -33,6 +33,7 @@ const operation = fc.oneof(
       payload: fc.nat({ max: 9 }).map((n) => `{"n": ${n}}`),
       requeuesMax: fc.constantFrom(undefined, 0, 1),
       isDelayed: fc.constantFrom(false, false, false, true),
+      key: fc.constantFrom(undefined, undefined, 'a', 'a', 'b'),
     }),
   },
   {
@@ -47,7 +48,13 @@ const operation = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
-      type: fc.constantFrom('withdraw' as const, 'receipt' as const, 'replay' as const, 'drop' as const),
+      type: fc.constantFrom(
+        'withdraw' as const,
+        'receipt' as const,
+        'replay' as const,
+        'drop' as const,
+        'fetch' as const,
+      ),
       of: pool,
       index: fc.nat({ max: 40 }),
     }),
@@ -158,6 +165,13 @@ class Subject {
         expect(await shard.deadLetters.drop(device, idOf(id))).toBe(isDead);
         return;
       }
+      case 'fetch': {
+        const id = this.#pick(operation);
+        model.fetch(id);
+        const fetches = [{ mailId: idOf(id), count: 1, firstMs: 1_000 }];
+        await shard.devices.noteActivity([{ device, lastSeenMs: 1_000, address: undefined, fetches }]);
+        return;
+      }
       case 'look': {
         const { size: found, mail } = await shard.mail.head(device);
         expect([found, mail && formatUuid(mail.id)]).toEqual([size(), model.head?.id]);
@@ -223,24 +237,23 @@ class Subject {
     payload,
     requeuesMax,
     isDelayed,
+    key,
   }: Extract<Operation, { type: 'enqueue' }>): Promise<void> {
     const { device, model } = this;
-    const isFull = model.isFull;
     const outcome = await this.#way().mail.enqueue(
       mailFor(device, {
         payload: Buffer.from(payload),
         mailboxMailsMax: mailsMax,
         ...(requeuesMax !== undefined && { requeuesMax }),
         ...(isDelayed && { deliverAtMs: Date.now() + farMs }),
+        ...(key !== undefined && { replaceKey: key }),
       }),
     );
-    if (isFull && !isDelayed) {
+    const id = outcome.result === 'queued' ? formatUuid(outcome.mailId) : '';
+    if (!model.enqueue({ id, name: 'note', payload, requeues: 0, requeuesMax, key }, isDelayed)) {
       expect(outcome).toEqual({ result: 'mailbox_full', mailboxSize: mailsMax });
       return;
     }
-    if (outcome.result !== 'queued') throw new Error(outcome.result);
-    const mail = { id: formatUuid(outcome.mailId), name: 'note', payload, requeues: 0, requeuesMax };
-    (isDelayed ? model.delayed : model.mails).push(mail);
     expect(outcome).toMatchObject({ mailboxSize: model.mails.length, repeated: false, isDelayed });
   }
 
@@ -284,7 +297,7 @@ class Subject {
 describe.each(engines)('any sequence on $name', (engine) => {
   const store = useStore(engine);
 
-  it('D13 to D18, D29, D30: any sequence over several devices at once, and over a restart, agrees with the model', async () => {
+  it('D13 to D18, D29 to D31: any sequence over several devices at once, and over a restart, agrees with the model', async () => {
     const all: Subject[] = [];
     const sequences = fc.array(fc.array(operation, { minLength: 1, maxLength: 40 }), {
       minLength: devicesPerRun,

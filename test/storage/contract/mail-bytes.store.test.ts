@@ -109,6 +109,45 @@ describe.each(engines)('the bytes of mail on $name', (engine) => {
     expect([await send(), await send()]).toEqual(['queued', 'fleet_mail_full']);
   });
 
+  it('of mail that is replaced go, and a newer one that takes no more has room at any limit', async () => {
+    await store.create(device);
+    const deliverAtMs = Date.now() + farMs;
+    const letter = (length: number): Buffer => payloadOf({ letters: letters.slice(0, length) });
+    const bytesOf = (...lengths: number[]): number =>
+      lengths.reduce((sum, length) => sum + waitingBytesOf(letter(length).length), 0);
+    const sendOf = (replaceKey: string, length: number, more: Partial<Enqueue> = {}) =>
+      send(device, { replaceKey, payload: letter(length), ...more });
+    await store.sendMany(device, 2, { payload });
+    expect([await sendOf('a', 4_000), await sendOf('b', 4_000, { deliverAtMs })]).toEqual([
+      'queued',
+      'queued',
+    ]);
+    const others = await bytes();
+    expect(others).toBe(2 * one + bytesOf(4_000, 4_000));
+    // In its place, out of the delayed ones into the mailbox, and back among them.
+    for (const [key, length, more] of [
+      ['a', 1_000, {}],
+      ['a', 5_000, {}],
+      ['b', 3_000, { deliverAtMs }],
+      ['b', 4_500, {}],
+      ['a', 2_000, { deliverAtMs }],
+      ['a', 4_800, {}],
+    ] as const) {
+      expect(await sendOf(key, length, more)).toBe('queued');
+    }
+    expect(await bytes()).toBe(2 * one + bytesOf(4_800, 4_500));
+    expect(await sendOf('b', 5_500)).toBe('fleet_mail_full');
+    expect(await sendOf('b', 5_500, { deliverAtMs })).toBe('fleet_mail_full');
+    expect(await bytes()).toBe(2 * one + bytesOf(4_800, 4_500));
+    await store.reopen({ mailBytesMax: () => one });
+    expect(await sendOf('c', 0)).toBe('fleet_mail_full');
+    expect([await sendOf('b', 4_500), await sendOf('b', 4_501)]).toEqual(['queued', 'fleet_mail_full']);
+    expect(await sendOf('a', 10, { deliverAtMs })).toBe('queued');
+    expect(await bytes()).toBe(2 * one + bytesOf(10, 4_500));
+    await store.reopen();
+    expect(await bytes()).toBe(2 * one + bytesOf(10, 4_500));
+  });
+
   it('many senders at once go beyond the limit by no more than what is under way', async () => {
     await store.create(device, second);
     const outcomes = await Promise.all(

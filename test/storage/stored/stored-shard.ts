@@ -73,6 +73,7 @@ export const copiedShard: StoredTables = {
   logIndex: [],
   // There were none yet.
   replies: [],
+  replaceable: [],
   // Counted again at the end of a copy.
   fleetMail: [],
   dead: (storedShard.dead ?? []).map(([key, value]) => {

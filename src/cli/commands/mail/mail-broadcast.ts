@@ -19,6 +19,8 @@ import {
   fleetCommand,
   idempotencyKeyHeaders,
   integerOption,
+  replaceKeyHelp,
+  replaceKeyOption,
   withIdempotencyKey,
 } from '../../options.ts';
 import { print } from '../../output.ts';
@@ -32,6 +34,7 @@ interface BroadcastOptions extends FleetOptions, BulkOptions {
   all?: boolean;
   ttlSeconds?: number;
   requeuesMax?: number;
+  replaceKey?: string;
   deliverAt?: string;
   pauseAfter?: number;
   idempotencyKey?: string;
@@ -70,6 +73,7 @@ async function bodyOf(options: BroadcastOptions, to: Target): Promise<Buffer> {
     to,
     ttl_seconds: options.ttlSeconds,
     requeues_max: options.requeuesMax,
+    replace_key: options.replaceKey,
     deliver_at: options.deliverAt,
     pause_after: options.pauseAfter,
   });
@@ -107,6 +111,7 @@ export function addMailBroadcast(group: Command): void {
       "requeues allowed before it becomes a dead letter, instead of the fleet's",
       integerOption(0, mailRequeuesMax),
     )
+    .option('--replace-key <key>', replaceKeyHelp, replaceKeyOption)
     .option(
       '--deliver-at <when>',
       'when to deliver it to the mailboxes: a time, or a duration from now like 2h',

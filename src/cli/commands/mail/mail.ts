@@ -14,6 +14,8 @@ import {
   idempotencyKeyHeaders,
   integerOption,
   type ListOptions,
+  replaceKeyHelp,
+  replaceKeyOption,
   withIdempotencyKey,
   withListOptions,
 } from '../../options.ts';
@@ -30,6 +32,7 @@ interface SendOptions extends DeviceOptions {
   payload?: string;
   ttlSeconds?: number;
   requeuesMax?: number;
+  replaceKey?: string;
   deliverAt?: string;
   wait?: number;
   idempotencyKey?: string;
@@ -48,10 +51,16 @@ function idsOf({ fleet, device }: DeviceOptions) {
 }
 
 async function sendMail(options: SendOptions): Promise<void> {
-  const { name, payload, ttlSeconds, requeuesMax, deliverAt, wait } = options;
+  const { name, payload, ttlSeconds, requeuesMax, replaceKey, deliverAt, wait } = options;
   const path = pathTo('/fleets/{fleet_id}/devices/{device_id}/mail/{name}', { ...idsOf(options), name });
   const text = await connect(options).requestText('POST', path, {
-    query: { ttl_seconds: ttlSeconds, requeues_max: requeuesMax, deliver_at: deliverAt, wait },
+    query: {
+      ttl_seconds: ttlSeconds,
+      requeues_max: requeuesMax,
+      replace_key: replaceKey,
+      deliver_at: deliverAt,
+      wait,
+    },
     ...(payload !== undefined && { bytes: Buffer.from(await readPayload(payload)) }),
     headers: idempotencyKeyHeaders(options),
   });
@@ -91,6 +100,7 @@ export function addMailCommands(program: Command): void {
       "requeues allowed before it becomes a dead letter, instead of the fleet's",
       integerOption(0, mailRequeuesMax),
     )
+    .option('--replace-key <key>', replaceKeyHelp, replaceKeyOption)
     .option(
       '--deliver-at <when>',
       'when to deliver it to the mailbox: a time, or a duration from now like 2h',

@@ -202,7 +202,7 @@ interface FactsProps {
 
 function BroadcastFacts({ fleetId, broadcast, readAtMs }: FactsProps & { fleetId: string }) {
   const { state, broadcast_id, payload_bytes, created_at, ended_at, deliver_at } = broadcast;
-  const { ttl_seconds, mailbox_mails_max, requeues_max } = broadcast;
+  const { ttl_seconds, mailbox_mails_max, requeues_max, replace_key } = broadcast;
   const limits = [
     ['Time to live', ttl_seconds === null ? undefined : spanText(ttl_seconds * 1_000)],
     ['Mails at most', mailbox_mails_max?.toLocaleString('en')],
@@ -243,6 +243,7 @@ function BroadcastFacts({ fleetId, broadcast, readAtMs }: FactsProps & { fleetId
             </a>
           </Fact>
         )}
+        {replace_key !== null && <Fact name="Replaces">what waits of {replace_key}</Fact>}
         <Fact name="Id" class="mono small">
           {broadcast_id}
         </Fact>

@@ -19,6 +19,7 @@ export const outcomeParts: readonly OutcomePart[] = [
   { name: 'Mailbox full', states: ['mailbox_full'], tone: 'bad' },
   { name: 'Not queued', states: [], tone: 'bad' },
   { name: 'Withdrawn', states: ['withdrawn'], tone: 'other' },
+  { name: 'Replaced', states: ['replaced'], tone: 'other' },
   { name: 'Not known any more', states: ['unknown'], tone: 'other' },
 ];
 

@@ -11,6 +11,7 @@ const stateTexts: Readonly<Record<Mail['state'], string>> = {
   over_requeued: 'requeued too often',
   mailbox_full: 'mailbox full when it was due',
   withdrawn: 'withdrawn',
+  replaced: 'replaced by a newer mail',
   unknown: 'not known any more',
   acked: 'acknowledged',
 };

@@ -20,6 +20,7 @@ export const ends: Readonly<Record<string, string>> = {
   rejected: 'Rejected',
   expired: 'Expired',
   withdrawn: 'Withdrawn',
+  replaced: 'Replaced by a newer one',
   over_requeued: 'Requeued too often',
   mailbox_full: 'Found its mailbox full',
 };

@@ -16,6 +16,9 @@ import { useDocument, useResource } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { isSettled, MailLife, useReceipt } from './mail-life.tsx';
 
+/** Ends that make no dead letter, which alone would have a payload. */
+const endsForGood: ReadonlySet<string> = new Set(['acked', 'withdrawn', 'replaced']);
+
 export interface MailProps {
   fleetId: string;
   deviceId: string;
@@ -123,7 +126,7 @@ function MailTools({ fleetId, receipt, onDone }: MailToolsProps) {
       else setRefused(`It was not replayed: ${result.replaceAll('_', ' ')}.`);
     });
   };
-  const isDead = isSettled(receipt) && state !== 'acked' && state !== 'withdrawn';
+  const isDead = isSettled(receipt) && !endsForGood.has(state);
   return (
     <>
       {error && <ErrorBanner error={error} />}
@@ -148,7 +151,7 @@ async function findPayload(
   { device_id, mail_id, state }: ReceiptDocument,
   signal: AbortSignal,
 ): Promise<{ payload: unknown } | undefined> {
-  if (state === 'acked' || state === 'withdrawn') return undefined;
+  if (endsForGood.has(state)) return undefined;
   const path = below(pathOfMail(fleetId, device_id, mail_id), '/payload', {});
   return { payload: await call('GET', path, { signal }) };
 }

@@ -17,6 +17,8 @@ export interface Draft {
   ttl: string;
   /** Local time as its field has it; empty: now. */
   deliverAt: string;
+  /** Key of the mail that it replaces while that waits; empty: none. */
+  replaceKey: string;
   /** Devices after which a broadcast pauses; empty: it does not. */
   pauseAfter: string;
 }
@@ -24,8 +26,8 @@ export interface Draft {
 export function emptyDraft(recipient: Recipient): Draft {
   const to = 'deviceId' in recipient ? recipient.deviceId : '';
   const { name = '', payload: json = '{}' } = recipient.mail ?? {};
-  const times = { ttl: '', deliverAt: '', pauseAfter: '' };
-  return { to, name, mode: 'json', json, fields: [], values: {}, ...times };
+  const settings = { ttl: '', deliverAt: '', replaceKey: '', pauseAfter: '' };
+  return { to, name, mode: 'json', json, fields: [], values: {}, ...settings };
 }
 
 /** The payload as it is sent, byte for byte; undefined while it is none. */
@@ -45,6 +47,7 @@ export function problemOf(draft: Draft): string | undefined {
   if (!/^[A-Za-z0-9_-]{1,255}$/.test(draft.name)) return 'A mail has a name: letters, digits, _ and -.';
   if (draft.ttl !== '' && parseSpan(draft.ttl) === undefined)
     return 'A span of life is like 90min, 12h or 7d.';
+  if (!/^[A-Za-z0-9_-]{0,64}$/.test(draft.replaceKey)) return 'A key is 1 to 64 letters, digits, _ and -.';
   if (draft.mode === 'json')
     return draftPayload(draft) === undefined ? 'The payload is not a JSON object.' : undefined;
   const wrong = draft.fields.find((field) => wrongValue(field, draft.values[field.name] ?? '') !== undefined);
@@ -53,12 +56,15 @@ export function problemOf(draft: Draft): string | undefined {
   return missing ? `The payload lacks the field ${missing.name}.` : undefined;
 }
 
+type MailSettings = { ttl_seconds?: number; deliver_at?: string; replace_key?: string };
+
 /** Settings of the mail as the API takes them. */
-export function settingsOf({ ttl, deliverAt }: Draft): { ttl_seconds?: number; deliver_at?: string } {
+export function settingsOf({ ttl, deliverAt, replaceKey }: Draft): MailSettings {
   const spanMs = parseSpan(ttl);
   const date = new Date(deliverAt);
   return {
     ...(spanMs !== undefined && { ttl_seconds: Math.round(spanMs / 1_000) }),
     ...(deliverAt !== '' && !Number.isNaN(date.getTime()) && { deliver_at: date.toISOString() }),
+    ...(replaceKey !== '' && { replace_key: replaceKey }),
   };
 }

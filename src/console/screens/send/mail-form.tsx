@@ -76,24 +76,35 @@ function To(props: { fleetId: string; to: string; onChange: MailFormProps['onCha
 /** The zone of the reader, which the field takes times in. */
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-function Times({ draft, onChange }: Pick<MailFormProps, 'draft' | 'onChange'>) {
+function Settings({ draft, onChange }: Pick<MailFormProps, 'draft' | 'onChange'>) {
   return (
-    <div class="pair">
+    <>
+      <div class="pair">
+        <Field
+          label="Lives for"
+          placeholder="the fleet’s span"
+          value={draft.ttl}
+          onText={(ttl) => onChange({ ttl })}
+          hint="like 90min, 12h, 7d"
+        />
+        <Field
+          label="Deliver at"
+          type="datetime-local"
+          value={draft.deliverAt}
+          onText={(deliverAt) => onChange({ deliverAt })}
+          hint={`${zone}; empty: now`}
+        />
+      </div>
       <Field
-        label="Lives for"
-        placeholder="the fleet’s span"
-        value={draft.ttl}
-        onText={(ttl) => onChange({ ttl })}
-        hint="like 90min, 12h, 7d"
+        label="Replaces what waits of"
+        placeholder="nothing"
+        value={draft.replaceKey}
+        maxLength={64}
+        spellcheck={false}
+        onText={(replaceKey) => onChange({ replaceKey: replaceKey.trim() })}
+        hint="a key of yours, like set-point: the newest mail of it takes the place of one never fetched"
       />
-      <Field
-        label="Deliver at"
-        type="datetime-local"
-        value={draft.deliverAt}
-        onText={(deliverAt) => onChange({ deliverAt })}
-        hint={`${zone}; empty: now`}
-      />
-    </div>
+    </>
   );
 }
 
@@ -145,7 +156,7 @@ function NameAndPayload(props: Pick<MailFormProps, 'fleetId' | 'draft' | 'errors
           {draft.name !== '' && schemas.value && !hasSchema && 'It has no schema: any payload is taken.'}
         </span>
       </div>
-      <Times draft={draft} onChange={onChange} />
+      <Settings draft={draft} onChange={onChange} />
       <div class="field">
         <div class="section-head">
           <span class="label">Payload</span>

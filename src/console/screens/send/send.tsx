@@ -59,7 +59,7 @@ function requestOf(fleetId: string, recipient: Recipient, draft: Draft) {
 
 function commandOf(fleetId: string, recipient: Recipient, draft: Draft): string[] {
   const payload = draftPayload(draft) ?? '{}';
-  const { ttl_seconds, deliver_at } = settingsOf(draft);
+  const { ttl_seconds, deliver_at, replace_key } = settingsOf(draft);
   const to =
     'deviceId' in recipient
       ? ['--device', recipient.deviceId]
@@ -73,6 +73,7 @@ function commandOf(fleetId: string, recipient: Recipient, draft: Draft): string[
     ...['--name', draft.name || 'NAME', '--payload', payload],
     ...(ttl_seconds === undefined ? [] : ['--ttl-seconds', String(ttl_seconds)]),
     ...(deliver_at === undefined ? [] : ['--deliver-at', deliver_at]),
+    ...(replace_key === undefined ? [] : ['--replace-key', replace_key]),
     ...(draft.pauseAfter === '' ? [] : ['--pause-after', draft.pauseAfter]),
   ];
 }

@@ -61,10 +61,10 @@ async function resolveSends(
   const mails: OutgoingMail[] = [];
   const { actionMailsMax: mailsMax } = addressing.config.settings.current;
   let bytesInAll = 0;
-  for (const { to, name, payload, ttlSeconds } of sends) {
+  for (const { to, payload, ...mail } of sends) {
     await budget.take(fleetId);
     const bytes = Buffer.from(payload, 'utf8');
-    checkMail(fleetId, name, bytes, addressing.fleets);
+    checkMail(fleetId, mail.name, bytes, addressing.fleets);
     const devices =
       'tag' in to
         ? await devicesWithTag(fleetId, to.tag, addressing)
@@ -72,10 +72,7 @@ async function resolveSends(
     bytesInAll += devices.length * bytes.length;
     if (mails.length + devices.length > mailsMax) throw tooMany(mailsMax);
     if (bytesInAll > mailBytesMax) throw tooLarge();
-    for (const device of devices) {
-      const ttl = ttlSeconds === undefined ? {} : { ttlSeconds };
-      mails.push({ device, name, payload: bytes, ...ttl, ordinal: mails.length });
-    }
+    for (const device of devices) mails.push({ ...mail, device, payload: bytes, ordinal: mails.length });
   }
   return mails;
 }

@@ -1,14 +1,13 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import { unpack } from '../../../storage/tables/codec.ts';
+import type { MailSettings } from '../sandbox/run.ts';
 
 /** A mail sent by a run. */
-export interface OutgoingMail {
+export interface OutgoingMail extends MailSettings {
   device: DeviceKey;
   name: string;
   payload: Buffer;
-  /** Absent: the fleet's default. */
-  ttlSeconds?: number;
   /** Index among all mails of the run; part of its dedupe key. */
   ordinal: number;
 }

@@ -251,6 +251,7 @@ export class Outbox {
             ttlSeconds: mail.ttlSeconds ?? fleet?.mailTtlSeconds ?? config.settings.current.mailTtlSeconds,
             mailboxMailsMax: fleet?.mailboxMailsMax ?? config.settings.current.mailboxMailsMax,
             ...(fleet?.mailRequeuesMax !== undefined && { requeuesMax: fleet.mailRequeuesMax }),
+            ...(mail.replaceKey !== undefined && { replaceKey: mail.replaceKey }),
             dedupeKey: dedupeKeyOf(entry, ordinal),
           });
         });

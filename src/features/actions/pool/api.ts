@@ -41,6 +41,11 @@ export interface Device {
 export interface SendOptions {
   /** The mail expires after this time. Absent: the fleet's default. */
   readonly ttlSeconds?: number;
+  /**
+   * The mail takes the place of the device's mail of this key that waits and was never fetched. 1 to 64 of A-Z, a-z, 0-9, _
+   * and -.
+   */
+  readonly replaceKey?: string;
 }
 
 /** A small key-value store of this action, shared by all its devices. */

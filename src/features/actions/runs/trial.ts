@@ -147,10 +147,10 @@ function describeMail({
   device,
   name,
   payload,
-  ttlSeconds,
+  ordinal: _,
+  ...settings
 }: OutgoingMail): Omit<RunTrial['mails'][number], 'record'> {
-  const ttl = ttlSeconds === undefined ? {} : { ttlSeconds };
-  return { device: deviceIdOf(device), name, payload: payload.toString('utf8'), ...ttl };
+  return { device: deviceIdOf(device), name, payload: payload.toString('utf8'), ...settings };
 }
 
 /** The error that reports failed tests. */

@@ -1,8 +1,8 @@
 import { actionStateKeyLengthMax, mailTtlSecondsMax, tagLengthMax } from '../../../core/bounds.ts';
-import { deviceIdPattern, schemaNamePattern } from '../../../core/identity.ts';
+import { deviceIdPattern, replaceKeyPattern, schemaNamePattern } from '../../../core/identity.ts';
 import { isNestedOver, jsonDepthMax } from '../../../core/json-depth.ts';
 import { isStateKey } from '../declaration/state-value.ts';
-import type { RunError, RunLimits, Send, StateWrite } from './run.ts';
+import type { MailSettings, RunError, RunLimits, Send, StateWrite } from './run.ts';
 import { harmless } from './text.ts';
 
 /** Not counting device ids. */
@@ -73,14 +73,13 @@ export class RunEffects {
     this.#checkSize(`${call}: the payload`, text, this.#limits.payloadBytesMax);
     this.#checkDepth(`${call}: the payload`, text);
     if (!isObject(JSON.parse(text))) throw new TypeError(`${call}: the payload must be a JSON object.`);
-    const ttlSeconds = ttlSecondsOf(call, options);
+    const settings = settingsOf(call, options);
     // A list counts each of its devices, and an empty one counts as one, or it could be sent without end.
     this.#mails += Math.max(1, mails);
     if (this.#mails > this.#limits.mailsMax)
       throw this.#exceeded('too_many_mails', `A run may send ${this.#limits.mailsMax} mails.`);
     this.#keep(text);
-    if (mails > 0)
-      this.sends.push({ to, name, payload: text, ...(ttlSeconds !== undefined && { ttlSeconds }) });
+    if (mails > 0) this.sends.push({ to, name, payload: text, ...settings });
   }
 
   /** `value`: JSON text; undefined if the action passed something that is not JSON. */
@@ -166,14 +165,26 @@ function boundedText(what: string, text: unknown, charactersMax: number): string
   return text;
 }
 
-function ttlSecondsOf(call: string, options: unknown): number | undefined {
-  if (options === null || options === undefined) return undefined;
+function settingsOf(call: string, options: unknown): MailSettings {
+  if (options === null || options === undefined) return {};
   if (!isObject(options)) throw new TypeError(`${call}: the options must be an object.`);
-  const { ttlSeconds, ...others } = options as { ttlSeconds?: unknown };
+  const { ttlSeconds, replaceKey, ...others } = options as { ttlSeconds?: unknown; replaceKey?: unknown };
   const [other] = Object.keys(others);
   if (other !== undefined)
     throw new TypeError(`${call}: there is no option ${harmless(JSON.stringify(other), 80)}.`);
-  if (ttlSeconds === undefined) return undefined;
+  return {
+    ...(ttlSeconds !== undefined && { ttlSeconds: ttlSecondsOf(call, ttlSeconds) }),
+    ...(replaceKey !== undefined && { replaceKey: replaceKeyOf(call, replaceKey) }),
+  };
+}
+
+function replaceKeyOf(call: string, key: unknown): string {
+  if (typeof key !== 'string' || !replaceKeyPattern.test(key))
+    throw new TypeError(`${call}: replaceKey is 1 to 64 of A-Z, a-z, 0-9, _ and -.`);
+  return key;
+}
+
+function ttlSecondsOf(call: string, ttlSeconds: unknown): number {
   if (
     !Number.isSafeInteger(ttlSeconds) ||
     (ttlSeconds as number) < 1 ||

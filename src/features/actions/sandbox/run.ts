@@ -47,13 +47,19 @@ export interface RunRequest {
   limits: RunLimits;
 }
 
+/** What an action may say of a mail; `SendOptions` of its API. */
+export interface MailSettings {
+  /** Absent: the fleet's default. */
+  ttlSeconds?: number;
+  replaceKey?: string;
+}
+
 /** A mail to send, to devices by id or to those with a tag. */
-export interface Send {
+export interface Send extends MailSettings {
   to: { devices: readonly string[] } | { tag: string };
   name: string;
   /** JSON text of an object. */
   payload: string;
-  ttlSeconds?: number;
 }
 
 /** A write of one key. `value`: JSON text, or null to remove the key. */

@@ -25,7 +25,7 @@ const mailDevice = Buffer.allocUnsafe(uuidBytesLength + deviceKeyLength);
 const fleetTimeDevice = Buffer.allocUnsafe(deviceKeyLength + sequenceBytes);
 const timeDeviceMail = Buffer.allocUnsafe(sequenceBytes + deviceKeyLength + uuidBytesLength);
 
-/** devices, mailboxes, queues, activity: device. */
+/** devices, mailboxes, replaceable, queues, activity: device. */
 export function keyOfDevice(device: DeviceKey): Buffer {
   device18.write(device, 0, 'latin1');
   return device18;

@@ -17,6 +17,7 @@ export const tableNames = [
   'expiry',
   'delayed',
   'due',
+  'replaceable',
   'receipts',
   'replies',
   'dead',

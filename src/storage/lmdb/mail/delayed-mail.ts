@@ -82,11 +82,16 @@ export class DelayedMailTable {
     this.#bytes.add(device, readPayloadBytes(delayed.mail));
   }
 
+  /** A copy of a mail; undefined if there is none with this id. @throws Error for a damaged record. */
+  find(device: DeviceKey, mailId: Uint8Array): DelayedRecord | undefined {
+    const bytes = this.#tables.delayed.getBinaryFast(keyOfDeviceMail(device, mailId));
+    return bytes && decodeDelayed(bytes);
+  }
+
   /** Removes and returns a mail; undefined if there is none with this id. @throws Error for a damaged record. */
   take(device: DeviceKey, mailId: Uint8Array): DelayedRecord | undefined {
-    const bytes = this.#tables.delayed.getBinaryFast(keyOfDeviceMail(device, mailId));
-    if (bytes === undefined) return undefined;
-    const delayed = decodeDelayed(bytes);
+    const delayed = this.find(device, mailId);
+    if (delayed === undefined) return undefined;
     this.#tables.delayed.removeSync(keyOfDeviceMail(device, mailId));
     this.#tables.due.removeSync(keyOfExpiry(delayed.deliverAtMs, device, mailId));
     this.#bytes.remove(device, readPayloadBytes(delayed.mail));

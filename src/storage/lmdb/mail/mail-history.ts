@@ -16,6 +16,7 @@ import type { Tables } from '../layout/tables.ts';
 import type { IngestLog } from '../log/ingest-log.ts';
 import { encodeLogRecord, encodeTextRecord } from '../log/log-record.ts';
 import type { DeadLetters } from './dead-letters.ts';
+import type { ReplaceableMails } from './replaceable.ts';
 
 /**
  * Records what happens to mail, in the same transaction: each event in the ingest log, and at its end a receipt (D17)
@@ -24,11 +25,18 @@ import type { DeadLetters } from './dead-letters.ts';
 export class MailHistory {
   readonly #tables: Pick<Tables, 'receipts' | 'replies'>;
   readonly #letters: DeadLetters;
+  readonly #replaceable: ReplaceableMails;
   readonly #log: IngestLog;
 
-  constructor(tables: Pick<Tables, 'receipts' | 'replies'>, letters: DeadLetters, log: IngestLog) {
+  constructor(
+    tables: Pick<Tables, 'receipts' | 'replies'>,
+    letters: DeadLetters,
+    replaceable: ReplaceableMails,
+    log: IngestLog,
+  ) {
     this.#tables = tables;
     this.#letters = letters;
+    this.#replaceable = replaceable;
     this.#log = log;
   }
 
@@ -39,10 +47,19 @@ export class MailHistory {
     this.#log.append(encodeTextRecord(device, 'receipt', readName(mail), text));
   }
 
-  end(device: DeviceKey, mail: Buffer, end: MailEnd, lifeMs: number, reply?: Uint8Array): void {
-    this.#tables.receipts.putSync(keyOfReceipt(copyUuid(mail), device), encodeReceipt(mail, end, lifeMs));
+  /** `newMailId`: of the mail that replaces it. */
+  end(
+    device: DeviceKey,
+    mail: Buffer,
+    end: MailEnd,
+    lifeMs: number,
+    { reply, newMailId }: { reply?: Uint8Array | undefined; newMailId?: Uint8Array } = {},
+  ): void {
+    const mailId = copyUuid(mail);
+    this.#tables.receipts.putSync(keyOfReceipt(mailId, device), encodeReceipt(mail, end, lifeMs));
     if (isDeath(end)) this.#letters.put(device, mail, end, lifeMs);
-    this.note(device, mail, end);
+    this.#replaceable.forget(device, mailId);
+    this.note(device, mail, end, newMailId);
     if (reply !== undefined) this.#reply(device, mail, reply);
   }
 
@@ -59,10 +76,13 @@ export class MailHistory {
     return bytes && readEnd(bytes);
   }
 
-  /** Adds fetches reported after the mail ended, by another connection than the one that ended it. */
+  /**
+   * Adds fetches reported after the mail ended, by another connection than the one that ended it. None to a mail that was
+   * replaced: its fetch came too late, and was not answered.
+   */
   addLateFetches(device: DeviceKey, mailId: Uint8Array, fetches: Fetches): void {
     const bytes = this.#tables.receipts.getBinaryFast(keyOfReceipt(mailId, device));
-    if (bytes === undefined) return;
+    if (bytes === undefined || readEnd(bytes) === 'replaced') return;
     const changed = withFetches(bytes, fetches);
     this.#tables.receipts.putSync(keyOfReceipt(mailId, device), changed);
   }

@@ -1,6 +1,7 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { emptyMailbox, type MailboxRecord, sequenceMax } from '../../../domain/mail/mail-fields.ts';
-import { hasSequence } from '../../../domain/mail/mail-sequence.ts';
+import { hasSequence, sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
+import { isMarked } from '../../../domain/mail/replaceable-mails.ts';
 import {
   keyOfDevice,
   keyOfDeviceMail,
@@ -12,7 +13,7 @@ import {
 import { readExpiresAtMs, readPayloadBytes, readRequeueCount } from '../layout/mail-record.ts';
 import { decodeMailbox, encodeMailbox } from '../layout/mailbox-record.ts';
 import type { Tables } from '../layout/tables.ts';
-import { type FoundMail, findMail } from './find-mail.ts';
+import { type FoundMail, findMail, readMail } from './find-mail.ts';
 import type { MailBytes } from './mail-bytes.ts';
 import { changeWaiting } from './waiting-index.ts';
 
@@ -63,6 +64,14 @@ export class MailQueue {
     return findMail(this.#tables, device, record, mailId);
   }
 
+  /** The mail that stands where a replaced one stood, since both ids end in the same sequence. */
+  findReplacement(device: DeviceKey, record: MailboxRecord, replacedId: Uint8Array): FoundMail | undefined {
+    if (record.size === 0 || !isMarked(replacedId)) return undefined;
+    const sequence = sequenceFrom(record.head, replacedId);
+    const bytes = sequence < record.tail ? readMail(this.#tables, device, sequence) : undefined;
+    return bytes && isMarked(bytes) && hasSequence(bytes, sequence) ? { sequence, bytes } : undefined;
+  }
+
   /** Appends a new mail. */
   add(device: DeviceKey, record: MailboxRecord, mail: Buffer, mailId: Buffer, lifeMs: number): void {
     this.#tables.expiry.putSync(keyOfExpiry(readExpiresAtMs(mail), device, mailId), nothing);
@@ -76,6 +85,24 @@ export class MailQueue {
   /** Replaces a mail, with the same expiry. */
   change(device: DeviceKey, { sequence }: FoundMail, mail: Buffer): void {
     this.#tables.mail.putSync(keyOfMail(device, sequence), mail);
+  }
+
+  /** Puts a new mail where another one stands, whose id was `replacedId`. The new id is of that place. */
+  replace(
+    device: DeviceKey,
+    { sequence, bytes }: FoundMail,
+    replacedId: Uint8Array,
+    mail: Buffer,
+    mailId: Buffer,
+  ): void {
+    this.#tables.expiry.removeSync(keyOfExpiry(readExpiresAtMs(bytes), device, replacedId));
+    if (!hasSequence(replacedId, sequence)) {
+      this.#tables.requeued.removeSync(keyOfDeviceMail(device, replacedId));
+    }
+    this.#tables.mail.putSync(keyOfMail(device, sequence), mail);
+    this.#tables.expiry.putSync(keyOfExpiry(readExpiresAtMs(mail), device, mailId), nothing);
+    this.#bytes.remove(device, readPayloadBytes(bytes));
+    this.#bytes.add(device, readPayloadBytes(mail));
   }
 
   /** Moves a changed mail to the tail. */

@@ -5,9 +5,10 @@ import { isDeath } from '../../../domain/mail/end-rules.ts';
 import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
 import { deliveredAs, enqueueDecision, expiryMs } from '../../../domain/mail/enqueue-rules.ts';
 import type { Enqueue, MailOutcome, Settle, SettleOutcome, Withdrawal } from '../../../domain/mail/mail.ts';
-import { type MailBytesMax, waitingBytesOf } from '../../../domain/mail/mail-bytes.ts';
+import { hasRoomForMail, type MailBytesMax } from '../../../domain/mail/mail-bytes.ts';
 import { unfetched } from '../../../domain/mail/mail-fields.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
+import { isUntouched, markReplaceable } from '../../../domain/mail/replaceable-mails.ts';
 import { repeatedSettle, settledAs, withdrawalOf } from '../../../domain/mail/settle-rules.ts';
 import { rememberEnd, rememberedEnd } from '../../../domain/mail/settled-mails.ts';
 import { keyOfDevice, sequenceBytes } from '../layout/keys.ts';
@@ -16,9 +17,11 @@ import {
   addRequeue,
   copyHeader,
   copyOf,
+  decodeHeader,
   encodeSent,
   readFirstFetchedAtMs,
   readName,
+  readPayloadBytes,
   readRequeueCount,
   readRequeuesMax,
   setAccepted,
@@ -31,6 +34,7 @@ import { type FoundMail, readMail } from './find-mail.ts';
 import type { MailBytes } from './mail-bytes.ts';
 import type { MailHistory } from './mail-history.ts';
 import { type LoadedMailbox, MailQueue } from './mail-queue.ts';
+import type { ReplaceableMails } from './replaceable.ts';
 
 /** A delayed mail that became due. */
 export interface MailDelivery {
@@ -41,9 +45,17 @@ export interface MailDelivery {
 
 interface MailboxParts {
   delayed: DelayedMailTable;
+  replaceable: ReplaceableMails;
   history: MailHistory;
   bytes: MailBytes;
   bytesMax: MailBytesMax;
+}
+
+/** A copy of a mail that waits, and that a newer one of its key replaces; `found` in its mailbox, or delayed. */
+interface ReplacedMail {
+  mailId: Buffer;
+  mail: Buffer;
+  found?: FoundMail;
 }
 
 /** The life of a shard's mail from sending to its end, inside the owner's write transaction. */
@@ -52,19 +64,21 @@ export class Mailboxes {
   readonly #queue: MailQueue;
   readonly #dedupeKeys: DedupeKeys;
   readonly #delayed: DelayedMailTable;
+  readonly #replaceable: ReplaceableMails;
   readonly #history: MailHistory;
   readonly #bytes: MailBytes;
   readonly #bytesMax: MailBytesMax;
   readonly #expiry: DueEntries;
   readonly #due: DueEntries;
 
-  constructor(tables: Tables, { delayed, history, bytes, bytesMax }: MailboxParts) {
+  constructor(tables: Tables, { delayed, replaceable, history, bytes, bytesMax }: MailboxParts) {
     this.#tables = tables;
     this.#queue = new MailQueue(tables, bytes);
     this.#bytes = bytes;
     this.#bytesMax = bytesMax;
     this.#dedupeKeys = new DedupeKeys(tables.sent);
     this.#delayed = delayed;
+    this.#replaceable = replaceable;
     this.#history = history;
     this.#expiry = new DueEntries(tables.expiry, 'expired');
     this.#due = new DueEntries(tables.due, 'delivered');
@@ -72,28 +86,45 @@ export class Mailboxes {
 
   /** `lifeMs`: now, in shard life time, here and below; `dueMs`: the delivery time, likewise. */
   enqueue(enqueue: Enqueue, lifeMs: number, dueMs = lifeMs): MailOutcome {
-    const { device, dedupeKey, mailboxMailsMax } = enqueue;
+    const { device, dedupeKey, mailboxMailsMax, replaceKey } = enqueue;
+    const record = this.#tables.devices.doesExist(keyOfDevice(device)) ? this.#queue.load(device) : undefined;
+    const replaced = replaceKey === undefined ? undefined : this.#replaceableMail(device, record, replaceKey);
     const decision = enqueueDecision({
       nowMs: lifeMs,
       deliverAtMs: dueMs,
       mailboxMailsMax,
       delayedMailsMax: this.#delayed.perDeviceMax,
       known: dedupeKey && this.#dedupeKeys.mailIdOf(dedupeKey, device),
-      mailbox: this.#tables.devices.doesExist(keyOfDevice(device)) ? this.#queue.load(device) : undefined,
+      mailbox: record,
       delayedMails: dueMs > lifeMs ? this.#delayed.count(device) : 0,
-      fleetHasRoom: this.#hasRoom(enqueue),
+      fleetHasRoom: this.#hasRoom(enqueue, replaced),
+      replaces: replaced && (replaced.found === undefined ? 'delayed' : 'queued'),
     });
     if (decision.does === 'repeat') return this.repeated(device, decision.mailId);
     if (decision.does === 'refuse') return decision.outcome;
     const { mailbox, isDelayed } = decision;
     const id = generateUuid();
+    if (replaceKey !== undefined) markReplaceable(id);
+    const place = isDelayed ? undefined : replaced?.found;
+    if (!isDelayed) writeSequence(id, place?.sequence ?? mailbox.tail);
+    if (replaced !== undefined) this.#replace(device, mailbox, replaced, place !== undefined, id, lifeMs);
     if (isDelayed) this.#delay(enqueue, id, dueMs);
-    else {
-      writeSequence(id, mailbox.tail);
-      this.#accept(device, mailbox, newMail(enqueue, id, lifeMs), id, lifeMs);
-    }
+    else if (replaced !== undefined && place !== undefined) {
+      const mail = newMail(enqueue, id, lifeMs);
+      this.#queue.replace(device, place, replaced.mailId, mail, id);
+      this.#history.note(device, mail, 'queued');
+    } else this.#accept(device, mailbox, newMail(enqueue, id, lifeMs), id, lifeMs);
+    if (replaceKey !== undefined) this.#replaceable.add(device, id, replaceKey);
     if (dedupeKey !== undefined) this.#dedupeKeys.remember(dedupeKey, device, id);
-    return { result: 'queued', mailId: id, mailboxSize: mailbox.size, repeated: false, isDelayed };
+    const inPlace = place === undefined ? {} : { isInPlace: true };
+    return {
+      result: 'queued',
+      mailId: id,
+      mailboxSize: mailbox.size,
+      repeated: false,
+      isDelayed,
+      ...inPlace,
+    };
   }
 
   /** The outcome for a mail that was queued before. */
@@ -120,6 +151,7 @@ export class Mailboxes {
       if (fetched !== undefined) addFetches(mail, fetched);
       this.#queue.moveToTail(device, record, found, mail, mailId, lifeMs);
       this.#queue.store(device, record);
+      this.#replaceable.forget(device, mailId);
       this.#history.note(device, mail, event);
     } else this.#end(device, record, found, mailId, event, lifeMs, settlement);
     return { result: 'settled', mailboxSize: record.size };
@@ -175,18 +207,24 @@ export class Mailboxes {
     return { expiry: this.#expiry.stuck, due: this.#due.stuck };
   }
 
-  /** Adds the fetches counted in memory (D13), reported every few seconds, to a mail or its receipt. */
+  /**
+   * Adds the fetches counted in memory (D13), reported every few seconds, to a mail or its receipt. One that was replaced
+   * just before is not answered: its fetch is of the mail in its place, which is.
+   */
   noteFetches({ device, fetches }: Activity): void {
     const record = this.#queue.load(device);
     for (const { mailId, ...fetched } of fetches) {
-      const found = this.#queue.find(device, record, mailId);
+      const found =
+        this.#queue.find(device, record, mailId) ?? this.#queue.findReplacement(device, record, mailId);
       if (found === undefined) this.#history.addLateFetches(device, mailId, fetched);
       else {
         const mail = copyOf(found.bytes);
         const isFirst = readFirstFetchedAtMs(mail) === undefined;
         addFetches(mail, fetched);
         this.#queue.change(device, found, mail);
-        if (isFirst) this.#history.note(device, mail, 'fetched');
+        if (!isFirst) continue;
+        this.#replaceable.forget(device, copyUuid(mail));
+        this.#history.note(device, mail, 'fetched');
       }
     }
   }
@@ -205,12 +243,49 @@ export class Mailboxes {
     }
     this.#queue.delete(device, record);
     this.#delayed.clear(device);
+    this.#replaceable.clear(device);
   }
 
-  /** True if its fleet may have the bytes of one more mail. */
-  #hasRoom({ device, payload }: Enqueue): boolean {
+  /** The mail of a key that waits and was never fetched (D31). */
+  #replaceableMail(
+    device: DeviceKey,
+    record: LoadedMailbox | undefined,
+    key: string,
+  ): ReplacedMail | undefined {
+    const mailId = record && this.#replaceable.mailOf(device, key);
+    if (record === undefined || mailId === undefined) return undefined;
+    const found = this.#queue.find(device, record, mailId);
+    if (found === undefined) {
+      const delayed = this.#delayed.find(device, mailId);
+      return delayed && { mailId, mail: delayed.mail };
+    }
+    const mail = copyOf(found.bytes);
+    if (!isUntouched(decodeHeader(mail))) return undefined;
+    return { mailId, mail, found: { sequence: found.sequence, bytes: mail } };
+  }
+
+  /** Ends a mail that is replaced. Its place in the mailbox stays for the new one if that is in place. */
+  #replace(
+    device: DeviceKey,
+    record: LoadedMailbox,
+    { mailId, mail, found }: ReplacedMail,
+    isInPlace: boolean,
+    newMailId: Uint8Array,
+    lifeMs: number,
+  ): void {
+    if (found === undefined) this.#delayed.take(device, mailId);
+    else if (!isInPlace) {
+      this.#queue.remove(device, record, found, mailId, lifeMs);
+      this.#queue.store(device, record);
+    }
+    this.#history.end(device, mail, 'replaced', lifeMs, { newMailId });
+  }
+
+  /** True if its fleet may have the bytes of this mail. */
+  #hasRoom({ device, payload }: Enqueue, replaced: ReplacedMail | undefined): boolean {
     const fleetId = fleetIdOf(device);
-    return this.#bytes.of(fleetId) + waitingBytesOf(payload.length) <= this.#bytesMax(fleetId);
+    const replacedBytes = replaced && readPayloadBytes(replaced.mail);
+    return hasRoomForMail(this.#bytes.of(fleetId), payload.length, this.#bytesMax(fleetId), replacedBytes);
   }
 
   #delay(enqueue: Enqueue, id: Buffer, deliverAtMs: number): void {
@@ -241,7 +316,7 @@ export class Mailboxes {
     this.#queue.remove(device, record, found, mailId, lifeMs);
     rememberEnd(record, mailId, end);
     this.#queue.store(device, record);
-    this.#history.end(device, mail, end, lifeMs, reply);
+    this.#history.end(device, mail, end, lifeMs, { reply });
   }
 }
 

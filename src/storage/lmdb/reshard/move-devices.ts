@@ -35,6 +35,7 @@ const deviceIn: Readonly<Record<DeviceTable, (key: Buffer) => DeviceKey>> = {
   expiry: at(sequenceBytes),
   delayed: at(0),
   due: at(sequenceBytes),
+  replaceable: at(0),
   receipts: at(uuidBytesLength),
   replies: at(uuidBytesLength),
   dead: at(deadDeviceAt),

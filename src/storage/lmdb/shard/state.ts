@@ -38,6 +38,7 @@ import { MailBytes } from '../mail/mail-bytes.ts';
 import { MailHistory } from '../mail/mail-history.ts';
 import { MailRetention } from '../mail/mail-retention.ts';
 import { Mailboxes } from '../mail/mailbox.ts';
+import { ReplaceableMails } from '../mail/replaceable.ts';
 import type { Append, AppendSync, Write, WriteAnswer } from './write.ts';
 
 function noEffects(): Effects {
@@ -82,11 +83,13 @@ export class ShardState {
     this.#log = new IngestLog(tables.log, () => this.clock.lifeMs());
     this.#queues = new QueuePositions(tables);
     this.#letters = new DeadLetters(tables.dead, options.deadLettersPerFleetMax);
-    this.#history = new MailHistory(tables, this.#letters, this.#log);
+    const replaceable = new ReplaceableMails(tables.replaceable);
+    this.#history = new MailHistory(tables, this.#letters, replaceable, this.#log);
     const bytes = new MailBytes(tables.fleetMail);
     this.#mailBytes = bytes;
     this.#mailboxes = new Mailboxes(tables, {
       delayed: new DelayedMailTable(tables, bytes, options.delayedMailsPerDeviceMax),
+      replaceable,
       history: this.#history,
       bytes,
       bytesMax: options.mailBytesMax ?? unlimitedMailBytes,
@@ -227,7 +230,9 @@ export class ShardState {
     const { device, name, deliverAtMs } = enqueue;
     const dueMs = deliverAtMs === undefined ? undefined : this.clock.lifeOf(deliverAtMs);
     const outcome = this.#mailboxes.enqueue(enqueue, this.clock.lifeMs(), dueMs);
-    if (outcome.result !== 'queued' || outcome.repeated || outcome.isDelayed) return outcome;
+    if (enqueue.replaceKey !== undefined) this.#effects.changed.push(device);
+    if (outcome.result !== 'queued' || outcome.repeated || outcome.isDelayed || outcome.isInPlace)
+      return outcome;
     this.#announce(device, { ...outcome, name });
     return outcome;
   }

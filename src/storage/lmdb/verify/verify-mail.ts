@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { type DeviceKey, deviceKeyLength, fleetIdLength, isDeviceKey } from '../../../core/identity.ts';
 import { uuidBytesLength } from '../../../core/uuid.ts';
 import { hasSequence, sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
+import { decodeReplaceable, isReplaceableList, isUntouched } from '../../../domain/mail/replaceable-mails.ts';
 import type { Findings } from '../../tables/findings.ts';
 import type { StoredTable } from '../environment/database-file.ts';
 import {
@@ -107,6 +108,27 @@ function verifyExpiry(tables: ReadonlyMap<string, StoredTable>, walk: TableWalk)
     const mail = find(tables, key.subarray(sequenceBytes));
     if (mail === undefined) return 'its mail is not there';
     return readExpiresAtMs(mail) === readSequence(key, 0) ? undefined : 'its mail expires at another time';
+  });
+}
+
+/** Verifies that what may be replaced waits, queued or delayed, and was never fetched. */
+export function verifyReplaceable(
+  tables: ReadonlyMap<string, StoredTable>,
+  walk: TableWalk,
+  exists: (device: string) => boolean,
+): void {
+  walk('replaceable', (key, value) => {
+    const device = key.toString('latin1');
+    if (!exists(device)) return 'its device does not exist';
+    if (!isReplaceableList(value)) return 'the record does not decode';
+    for (const { mailId } of decodeReplaceable(value)) {
+      const place = keyOfDeviceMail(device as DeviceKey, mailId);
+      if (tables.get('delayed')?.get(place) !== undefined) continue;
+      const mail = find(tables, place);
+      if (mail === undefined) return 'one of its mails is not there';
+      if (!isUntouched(decodeMail(mail))) return 'one of its mails was fetched';
+    }
+    return undefined;
   });
 }
 

@@ -13,7 +13,7 @@ import { isTrimRecord } from '../log/log-trim-state.ts';
 import { DeviceIndexCheck } from './verify-devices.ts';
 import { verifyBroadcast, verifyDedupeKeys, verifyDelayed, verifyEnded } from './verify-ended.ts';
 import { LogIndexCheck } from './verify-log-index.ts';
-import { verifyMail } from './verify-mail.ts';
+import { verifyMail, verifyReplaceable } from './verify-mail.ts';
 import { MailBytesCheck } from './verify-mail-bytes.ts';
 import { tableWalkOf, type Walked } from './walk.ts';
 
@@ -67,6 +67,7 @@ export function verifyShard(verification: ShardVerification): ShardCounts {
   counts.mails = verifyMail(tables, walk, exists, findings, mailBytes);
   verifyDelayed(tables, walk, exists, mailBytes);
   mailBytes.walk(walk, findings);
+  verifyReplaceable(tables, walk, exists);
   verifyEnded(tables, walk, belongsHere);
   walk('idempotency', (key, value) => {
     counts.idempotencyKeys += 1;

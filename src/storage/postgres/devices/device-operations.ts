@@ -62,6 +62,7 @@ export const deviceOperations: Operations = {
         if (fetches.length > 0) work.mailboxes.preload({ device });
         for (const { mailId } of fetches) {
           work.mailQueue.preload(device, mailId);
+          work.replaceable.preload(device, mailId);
           work.receipts.preload({ device, mailId: viewOf(mailId) });
         }
       }
@@ -144,7 +145,7 @@ async function deleteDevice(work: UnitOfWork, transaction: Transaction, device: 
     const [removed] = await transaction.query<{ bytes: number }>(text, [device]);
     work.mailBytes.change(device, -(removed?.bytes ?? 0));
   }
-  for (const table of ['device', 'activity', 'device_queue', 'mailbox']) {
+  for (const table of ['replaceable', 'device', 'activity', 'device_queue', 'mailbox']) {
     transaction.query(`DELETE FROM ${table} WHERE device = $1`, [device]);
   }
   for (const tag of row.tags) work.tags.remove({ fleet_id: fleetIdOf(device), tag, device });

@@ -38,14 +38,14 @@ export function noteEvent(work: UnitOfWork, mail: AnyMail, event: MailEvent, new
 
 /**
  * Ends a mail that was removed from its mailbox: writes a receipt (D17) with the device's reply (D31), and a dead letter if
- * it failed (D16).
+ * it failed (D16). `newMailId`: of the mail that replaces it.
  */
 export function endMail(
   work: UnitOfWork,
   mail: AnyMail,
   end: MailEnd,
   lettersPerFleetMax: number,
-  reply?: Buffer,
+  { reply, newMailId }: { reply?: Buffer | undefined; newMailId?: Uint8Array } = {},
 ): void {
   const { device, id: mailId, acceptedAtMs: queuedAtMs } = mail;
   const ended = { queuedAtMs, settledAtMs: work.nowMs, diedAtMs: work.nowMs, ...mail };
@@ -54,7 +54,8 @@ export function endMail(
     const letter = picked(letterFields, { reason: end, ...ended });
     work.letters.put({ fleetId: fleetIdOf(device), mailId, device, ...letter }, lettersPerFleetMax);
   }
-  noteEvent(work, mail, end);
+  work.replaceable.forget(device, mailId);
+  noteEvent(work, mail, end, newMailId);
   if (reply !== undefined) work.append({ device, kind: 'reply', schema: mail.name, payload: reply, mailId });
 }
 
@@ -68,14 +69,17 @@ export function receiptWithFetches<M extends AnyMail>(mail: M, fetches: Fetches 
   };
 }
 
-/** Adds fetches reported after the mail ended; its receipt, if any, is loaded. */
+/**
+ * Adds fetches reported after the mail ended; its receipt, if any, is loaded. None to a mail that was replaced: its fetch came
+ * too late, and was not answered.
+ */
 export function addLateFetches(
   work: UnitOfWork,
   mail: Pick<ReceiptRow, 'device' | 'mailId'>,
   fetches: Fetches,
 ): void {
   const receipt = work.receipts.get(mail);
-  if (receipt === undefined) return;
+  if (receipt === undefined || receipt.state === 'replaced') return;
   work.receipts.put({
     ...receipt,
     fetchCount: Math.min(receipt.fetchCount + fetches.count, receiptFetchesMax),

@@ -1,5 +1,6 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import { sequenceFrom } from '../../../domain/mail/mail-sequence.ts';
+import { isMarked } from '../../../domain/mail/replaceable-mails.ts';
 import { rememberedEnd } from '../../../domain/mail/settled-mails.ts';
 import { textOfBytes, viewOf } from '../connection/bytes.ts';
 import type { Session } from '../connection/database.ts';
@@ -27,6 +28,14 @@ const moved = `
     SELECT * FROM mail m WHERE m.device = k.device AND m.sequence >= b.head AND m.mail_id = k.mail_id ${oneByOne}
   ) AS t`;
 
+/** What stands where mail stood that was replaced, whose id ends in the same sequence. */
+const inPlaceOf = `
+  SELECT k.mail_id AS replaced_id, ${columns} FROM unnest($1::text[], $2::bytea[], $3::bigint[]) AS k (device, mail_id, sequence)
+  JOIN mailbox b ON b.device = k.device
+  CROSS JOIN LATERAL (
+    SELECT * FROM mail m WHERE m.device = k.device AND m.sequence = k.sequence ${oneByOne}
+  ) AS t`;
+
 type FoundRow = MailRow & { is_first: boolean };
 
 interface Wanted {
@@ -44,6 +53,8 @@ export class DatabaseMailQueue {
   readonly #bytes: DatabaseMailBytes;
   readonly #wanted = new Map<string, Wanted>();
   readonly #found = new Map<string, MailRow>();
+  /** Ids of the mail in the place of one that was replaced. */
+  readonly #replacements = new Map<string, Buffer>();
   /** Sequence of the first mail per mailbox, as far as loaded. */
   readonly #firsts = new Map<DeviceKey, number>();
 
@@ -59,9 +70,9 @@ export class DatabaseMailQueue {
     this.#wanted.set(textOfBytes(device, mailId), { device, mailId: viewOf(mailId) });
   }
 
-  /** Loads mail that still has its original sequence. */
+  /** Loads mail that still has its original sequence, and was not loaded before. */
   async load(session: Session): Promise<void> {
-    const wanted = [...this.#wanted.values()];
+    const wanted = [...this.#wanted].flatMap(([text, one]) => (this.#found.has(text) ? [] : [one]));
     if (wanted.length === 0) return;
     const rows = await session.query<FoundRow>(guessed, [
       wanted.map(({ device }) => device),
@@ -81,16 +92,41 @@ export class DatabaseMailQueue {
     });
     this.#wanted.clear();
     if (wanted.length === 0) return;
-    const rows = await session.query<FoundRow>(moved, [
-      wanted.map(([, { device }]) => device),
-      wanted.map(([, { mailId }]) => mailId),
+    const marked = wanted.map(([, one]) => one).filter(({ mailId }) => isMarked(mailId));
+    const [rows, replacements] = await Promise.all([
+      session.query<FoundRow>(moved, [
+        wanted.map(([, { device }]) => device),
+        wanted.map(([, { mailId }]) => mailId),
+      ]),
+      marked.length === 0
+        ? []
+        : session.query<FoundRow & { replaced_id: Buffer }>(inPlaceOf, [
+            marked.map(({ device }) => device),
+            marked.map(({ mailId }) => mailId),
+            marked.map(({ mailId }) => sequenceFrom(1, mailId)),
+          ]),
     ]);
     this.#note(rows);
+    for (const { replaced_id: replacedId, ...row } of replacements) {
+      if (!isMarked(row.id)) continue;
+      this.#replacements.set(textOfBytes(row.device, replacedId), row.id);
+      this.#note([row]);
+    }
   }
 
   /** Undefined for mail no longer queued, also since an earlier write of the batch. */
   find(device: DeviceKey, mailId: Uint8Array): MailRow | undefined {
     return this.#found.get(textOfBytes(device, mailId));
+  }
+
+  /** The mail that stands where a replaced one stood. */
+  findReplacement(device: DeviceKey, replacedId: Uint8Array): MailRow | undefined {
+    let id = this.#replacements.get(textOfBytes(device, replacedId));
+    for (;;) {
+      const next = id && this.#replacements.get(textOfBytes(device, id));
+      if (next === undefined) return id && this.find(device, id);
+      id = next;
+    }
   }
 
   /** Adds a mail at the tail. */
@@ -109,6 +145,15 @@ export class DatabaseMailQueue {
   /** Replaces a found mail, keeping its sequence. */
   change(mail: MailRow): void {
     this.#put(mail);
+  }
+
+  /** Puts a new mail where a found one stands. */
+  replace({ device, id, sequence, payload }: MailRow, mail: Omit<MailRow, 'sequence'>): void {
+    this.#found.delete(textOfBytes(device, id));
+    this.#replacements.set(textOfBytes(device, id), mail.id);
+    this.#bytes.remove(device, payload.length);
+    this.#bytes.add(device, mail.payload.length);
+    this.#put({ ...mail, sequence });
   }
 
   moveToTail(mailbox: MailboxRow, mail: MailRow, nowMs: number): void {

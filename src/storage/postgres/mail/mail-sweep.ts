@@ -8,16 +8,15 @@ import type { BroadcastMarkRow, DedupeRow, ReceiptRow } from '../schema/tables.t
 import type { ExclusiveOperation, Operation } from '../writes/operation.ts';
 import type { UnitOfWork } from '../writes/unit-of-work.ts';
 import type { LetterKey } from './dead-letters.ts';
-import { deliver, enqueue, expire, type MailKey, type MailLimits } from './mailbox.ts';
+import { deliver, enqueue, expire, type MailKey, type MailLimits, preloadEnqueue } from './mailbox.ts';
 
 /** Queues a broadcast mail for some dozens of devices, for each that has no mark of it yet. */
 export function broadcastOperation(limits: MailLimits): Operation<'broadcast'> {
   return {
-    preload(work, { broadcast, devices }) {
+    preload(work, { broadcast, devices, mail }) {
       for (const device of devices) {
         work.marks.preload({ broadcast: viewOf(broadcast), device });
-        work.mailboxes.preload({ device });
-        work.mailBytes.preload(device);
+        preloadEnqueue(work, { ...mail, device });
       }
     },
     apply(work, params) {
@@ -123,6 +122,7 @@ async function sweepDue(
     delivers ? transaction.query<MailKey>(dueMails) : [],
   ]);
   for (const { device, id } of expired) work.mailQueue.preload(device, id);
+  for (const { device, id } of [...expired, ...due]) work.replaceable.preload(device, id);
   for (const { device, id } of due) {
     work.mailboxes.preload({ device });
     work.delayed.preload({ device, id });

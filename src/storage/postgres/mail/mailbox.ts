@@ -5,9 +5,10 @@ import { picked } from '../../../domain/fields.ts';
 import type { MailEnd } from '../../../domain/mail/ended-mail.ts';
 import { deliveredAs, enqueueDecision, expiryMs } from '../../../domain/mail/enqueue-rules.ts';
 import type { Enqueue, MailOutcome, Settle, SettleOutcome, Withdrawal } from '../../../domain/mail/mail.ts';
-import { type MailBytesMax, unlimitedMailBytes, waitingBytesOf } from '../../../domain/mail/mail-bytes.ts';
+import { hasRoomForMail, type MailBytesMax, unlimitedMailBytes } from '../../../domain/mail/mail-bytes.ts';
 import { delayedFields, sentFields, unfetched } from '../../../domain/mail/mail-fields.ts';
 import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
+import { isUntouched, markReplaceable } from '../../../domain/mail/replaceable-mails.ts';
 import { repeatedSettle, requeuedCount, settledAs, withdrawalOf } from '../../../domain/mail/settle-rules.ts';
 import { rememberEnd, rememberedEnd } from '../../../domain/mail/settled-mails.ts';
 import { viewOf } from '../connection/bytes.ts';
@@ -34,17 +35,19 @@ function unaccepted(delayed: DelayedMailRow) {
 /** Preloads what `enqueue` reads. */
 export function preloadEnqueue(
   work: UnitOfWork,
-  { device, dedupeKey }: Pick<Enqueue, 'device' | 'dedupeKey'>,
+  { device, dedupeKey, replaceKey }: Pick<Enqueue, 'device' | 'dedupeKey' | 'replaceKey'>,
 ): void {
   work.mailboxes.preload({ device });
   work.mailBytes.preload(device);
+  if (replaceKey !== undefined) work.replaceable.preloadKey(device, replaceKey);
   if (dedupeKey !== undefined) work.dedupe.preload({ once: viewOf(dedupeKey), device });
 }
 
 /** Adds a mail to its mailbox, or to the delayed mail. */
 export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): MailOutcome {
-  const { device, dedupeKey, deliverAtMs = work.nowMs } = params;
+  const { device, dedupeKey, deliverAtMs = work.nowMs, replaceKey } = params;
   const row = work.mailboxes.get({ device });
+  const replaced = replaceKey === undefined ? undefined : replaceableMail(work, device, replaceKey);
   const decision = enqueueDecision({
     nowMs: work.nowMs,
     deliverAtMs,
@@ -53,12 +56,15 @@ export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): 
     known: dedupeKey && work.dedupe.get({ once: viewOf(dedupeKey), device })?.mail_id,
     mailbox: row,
     delayedMails: row?.delayed ?? 0,
-    fleetHasRoom: hasRoom(work, params, limits),
+    fleetHasRoom: hasRoom(work, params, replaced, limits),
+    replaces: replaced?.state,
   });
   if (decision.does === 'repeat') return repeatedEnqueue(work, device, decision.mailId);
   if (decision.does === 'refuse') return decision.outcome;
   const { mailbox, isDelayed } = decision;
   const mailId = generateUuid();
+  if (replaceKey !== undefined) markReplaceable(mailId);
+  const place = isDelayed ? undefined : replaced?.queued;
   const mailboxMailsMax = Math.min(params.mailboxMailsMax, delayedFields.mailboxMailsMax.max);
   const delayed: DelayedMailRow = {
     device,
@@ -69,6 +75,8 @@ export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): 
     ...picked(sentFields, params),
     payload: viewOf(params.payload),
   };
+  if (!isDelayed) writeSequence(mailId, place?.sequence ?? mailbox.tail);
+  if (replaced !== undefined) replace(work, mailbox, replaced, place !== undefined, mailId, limits);
   if (isDelayed) {
     work.delayed.put(delayed);
     work.mailBytes.add(device, delayed.payload.length);
@@ -76,22 +84,55 @@ export function enqueue(work: UnitOfWork, params: Enqueue, limits: MailLimits): 
     work.mailboxes.put(mailbox);
     noteEvent(work, unaccepted(delayed), 'delayed');
   } else {
-    writeSequence(mailId, mailbox.tail);
     work.delayed.noteAbsent(delayed);
-    accept(work, mailbox, delayed);
+    accept(work, mailbox, delayed, place);
   }
+  if (replaceKey !== undefined) work.replaceable.add(device, mailId, replaceKey);
   if (dedupeKey !== undefined) work.dedupe.put({ once: viewOf(dedupeKey), device, mail_id: mailId });
-  return { result: 'queued', mailId, mailboxSize: mailbox.size, repeated: false, isDelayed };
+  const inPlace = place === undefined ? {} : { isInPlace: true };
+  return { result: 'queued', mailId, mailboxSize: mailbox.size, repeated: false, isDelayed, ...inPlace };
 }
 
-/** True if its fleet may have the bytes of one more mail. */
+/** A mail that waits, and that a newer one of its key replaces. */
+type ReplacedMail =
+  | { state: 'queued'; queued: MailRow; delayed?: never }
+  | { state: 'delayed'; delayed: DelayedMailRow; queued?: never };
+
+/** The mail of a key that waits and was never fetched (D31). */
+function replaceableMail(work: UnitOfWork, device: DeviceKey, key: string): ReplacedMail | undefined {
+  const id = work.replaceable.mailOf(device, key);
+  if (id === undefined) return undefined;
+  const queued = work.mailQueue.find(device, id);
+  if (queued !== undefined) return isUntouched(queued) ? { state: 'queued', queued } : undefined;
+  const delayed = work.delayed.get({ device, id });
+  return delayed && { state: 'delayed', delayed };
+}
+
+/** Ends a mail that is replaced. Its place in the mailbox stays for the new one if that is in place. */
+function replace(
+  work: UnitOfWork,
+  mailbox: MailboxRow,
+  { queued, delayed }: ReplacedMail,
+  isInPlace: boolean,
+  newMailId: Uint8Array,
+  limits: MailLimits,
+): void {
+  if (delayed !== undefined) takeDelayed(work, mailbox, delayed);
+  else if (!isInPlace) work.mailQueue.remove(mailbox, queued, work.nowMs);
+  const mail = queued ?? unaccepted(delayed);
+  endMail(work, mail, 'replaced', limits.deadLettersPerFleetMax, { newMailId });
+}
+
+/** True if its fleet may have the bytes of this mail. */
 function hasRoom(
   work: UnitOfWork,
   { device, payload }: Enqueue,
+  replaced: ReplacedMail | undefined,
   { mailBytesMax = unlimitedMailBytes }: MailLimits,
 ): boolean {
   const fleetId = fleetIdOf(device);
-  return work.mailBytes.of(fleetId) + waitingBytesOf(payload.length) <= mailBytesMax(fleetId);
+  const replacedBytes = (replaced?.queued ?? replaced?.delayed)?.payload.length;
+  return hasRoomForMail(work.mailBytes.of(fleetId), payload.length, mailBytesMax(fleetId), replacedBytes);
 }
 
 /** Outcome for a mail that was queued before. */
@@ -130,6 +171,7 @@ export function settle(work: UnitOfWork, settlement: Settle, limits: MailLimits)
     const requeued = { ...mail, requeueCount: requeuedCount(mail.requeueCount) };
     work.mailQueue.moveToTail(mailbox, requeued, work.nowMs);
     work.mailboxEvents.push({ device, sequence: mailbox.tail - 1, announcement: undefined });
+    work.replaceable.forget(device, mailId);
     noteEvent(work, requeued, event);
   } else end(work, mailbox, found, event, limits, settlement);
   return settledOutcome(work, device, { result: 'settled', mailboxSize: mailbox.size }, readsHead);
@@ -149,12 +191,14 @@ function settledOutcome(
 /** Preloads what `settle` reads. */
 export function preloadSettle(work: UnitOfWork, { device, mailId, fetched }: Settle): void {
   work.mailQueue.preload(device, mailId);
+  work.replaceable.preload(device, mailId);
   if (fetched !== undefined) work.receipts.preload({ device, mailId: viewOf(mailId) });
 }
 
 /** Preloads what `withdraw` reads. */
 export function preloadWithdrawal(work: UnitOfWork, device: DeviceKey, mailId: Uint8Array): void {
   work.mailQueue.preload(device, mailId);
+  work.replaceable.preload(device, mailId);
   work.delayed.preload({ device, id: viewOf(mailId) });
   work.receipts.preload({ device, mailId: viewOf(mailId) });
 }
@@ -185,26 +229,33 @@ export function expire(work: UnitOfWork, { device, id }: MailKey, limits: MailLi
   if (mailbox !== undefined && found !== undefined) end(work, mailbox, found, 'expired', limits);
 }
 
-/** Adds the fetches counted in memory to the mail or its receipt, every few seconds (D13). Both are preloaded. */
+/**
+ * Adds the fetches counted in memory to the mail or its receipt, every few seconds (D13). Both are preloaded. One that was
+ * replaced just before is not answered: its fetch is of the mail in its place, which is.
+ */
 export function noteFetches(work: UnitOfWork, { device, fetches }: Activity): void {
   for (const { mailId, ...fetched } of fetches) {
-    const found = work.mailQueue.find(device, mailId);
+    const found = work.mailQueue.find(device, mailId) ?? work.mailQueue.findReplacement(device, mailId);
     if (found === undefined) addLateFetches(work, { device, mailId: viewOf(mailId) }, fetched);
     else {
       const mail = receiptWithFetches(found, fetched);
       work.mailQueue.change(mail);
-      if (found.firstFetchedAtMs === undefined) noteEvent(work, mail, 'fetched');
+      if (found.firstFetchedAtMs !== undefined) continue;
+      work.replaceable.forget(device, found.id);
+      noteEvent(work, mail, 'fetched');
     }
   }
 }
 
-/** Adds a mail at the tail of its mailbox and announces it. */
-function accept(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow): void {
+/** Adds a mail at the tail of its mailbox and announces it; or puts it in the place of one, which was announced. */
+function accept(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow, place?: MailRow): void {
   const acceptedAtMs = work.nowMs;
   const expiresAtMs = expiryMs(acceptedAtMs, delayed.ttlSeconds);
   const mail = { expiresAtMs, ...unaccepted(delayed), acceptedAtMs };
-  work.mailQueue.add(mailbox, mail, work.nowMs);
+  if (place === undefined) work.mailQueue.add(mailbox, mail, work.nowMs);
+  else work.mailQueue.replace(place, mail);
   noteEvent(work, mail, 'queued');
+  if (place !== undefined) return;
   const announcement = { mailId: formatUuid(mail.id), name: mail.name, mailboxSize: mailbox.size };
   work.mailboxEvents.push({ device: mail.device, sequence: mailbox.tail - 1, announcement });
 }
@@ -221,7 +272,7 @@ function end(
   work.mailQueue.remove(mailbox, found, work.nowMs);
   rememberEnd(mailbox, found.id, by);
   const ended = receiptWithFetches(found, fetched);
-  endMail(work, ended, by, limits.deadLettersPerFleetMax, reply && viewOf(reply));
+  endMail(work, ended, by, limits.deadLettersPerFleetMax, { reply: reply && viewOf(reply) });
 }
 
 function takeDelayed(work: UnitOfWork, mailbox: MailboxRow, delayed: DelayedMailRow): void {

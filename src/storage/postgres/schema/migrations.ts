@@ -142,4 +142,7 @@ export const migrations: readonly string[] = [
   -- the end of the log already, for which all writers wait: locked behind it, in order of fleet, nobody waits for it.
   CREATE TABLE mail_bytes (fleet_id text COLLATE "C" PRIMARY KEY, bytes bigint NOT NULL);
   `,
+  `
+  ${tables.replaceable.create('WITH (fillfactor = 70)')}
+  `,
 ];

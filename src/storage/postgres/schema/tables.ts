@@ -118,6 +118,14 @@ export const delayedMail = new DatabaseTable({
 });
 export type DelayedMailRow = RowOf<typeof delayedMail>;
 
+/** One row per device that has mail to be replaced (replaceable-mails.ts); the lock of its mailbox is of it, too. */
+export const replaceable = new DatabaseTable({
+  table: 'replaceable',
+  columns: { device: deviceKey, mails: bytea },
+  key: ['device'],
+});
+export type ReplaceableRow = RowOf<typeof replaceable>;
+
 const { state, queuedAtMs, fetchCount: receiptFetchCount } = columnsOf(receiptFields);
 export const receipt = new DatabaseTable({
   table: 'receipt',

@@ -12,6 +12,7 @@ import { KeyClaims } from '../mail/key-claims.ts';
 import { DatabaseMailBytes } from '../mail/mail-bytes.ts';
 import { DatabaseMailQueue } from '../mail/mail-queue.ts';
 import { readFronts, readHeads, type WantedFront } from '../mail/mailbox-heads.ts';
+import { DatabaseReplaceable } from '../mail/replaceable.ts';
 import { RowSet } from '../schema/row-set.ts';
 import * as tables from '../schema/tables.ts';
 import type { MailboxEvent } from '../streams/stream-notifications.ts';
@@ -59,6 +60,7 @@ export class UnitOfWork {
   /** Mail preloaded by id. */
   readonly mailQueue = new DatabaseMailQueue(this.mails, this.mailboxes, this.mailBytes);
   readonly delayed = new RowSet(tables.delayedMail);
+  readonly replaceable = new DatabaseReplaceable();
   readonly receipts = new RowSet(tables.receipt);
   readonly letters = new DatabaseDeadLetters(this.effects);
   readonly dedupe = new RowSet(tables.dedupe);
@@ -79,15 +81,15 @@ export class UnitOfWork {
   readonly #fronts: (WantedFront & { answer: { mailbox: MailboxFront | undefined } })[] = [];
 
   /**
-   * Loads all preloaded rows, in two waves at most. Mailboxes are locked before any row of their devices is read, so
-   * that what is read holds until the commit.
+   * Loads all preloaded rows, in two waves, or three where mail is replaced. Mailboxes are locked before any row of
+   * their devices is read, so that what is read holds until the commit.
    */
   async load(session: Session): Promise<void> {
     const [nowMs] = await Promise.all([
       databaseTimeMs(session),
       this.mailboxes.load(session, true),
       this.mailQueue.load(session),
-      ...[this.devices, this.tags, this.activity, this.delayed, this.receipts].map((rows) =>
+      ...[this.devices, this.tags, this.activity, this.delayed, this.replaceable, this.receipts].map((rows) =>
         rows.load(session),
       ),
       ...[this.letters, this.dedupe, this.marks, this.keys, this.queues, this.values].map((rows) =>
@@ -98,6 +100,7 @@ export class UnitOfWork {
     ]);
     this.nowMs = nowMs;
     this.#wantRepeated();
+    await this.#loadReplaced(session);
     await Promise.all([this.mailQueue.loadMoved(session), this.delayed.load(session)]);
   }
 
@@ -108,6 +111,17 @@ export class UnitOfWork {
       if (scope.length !== deviceKeyLength + senderMark.length) continue;
       this.delayed.preload({ device: scope.slice(0, deviceKeyLength) as DeviceKey, id: result });
     }
+  }
+
+  /** Loads the mails that are to be replaced, which only the lists of their devices name. */
+  async #loadReplaced(session: Session): Promise<void> {
+    const wanted = this.replaceable.takeWanted();
+    if (wanted.length === 0) return;
+    for (const { device, mailId } of wanted) {
+      this.mailQueue.preload(device, mailId);
+      this.delayed.preload({ device, id: mailId });
+    }
+    await this.mailQueue.load(session);
   }
 
   /** Adds the head of a mailbox to an answer, once all writes of the transaction are made. */
@@ -158,6 +172,7 @@ export class UnitOfWork {
       this.mailboxes,
       this.mails,
       this.delayed,
+      this.replaceable,
       this.receipts,
       this.dedupe,
       this.marks,

@@ -9,6 +9,7 @@ const outcomes = {
   rejected: 20,
   expired: 3,
   withdrawn: 0,
+  replaced: 0,
   over_requeued: 1,
   mailbox_full: 0,
   unknown: 2,

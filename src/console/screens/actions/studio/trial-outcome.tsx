@@ -40,12 +40,13 @@ export function TrialOutcome({ fleetId, trial, onLine }: TrialOutcomeProps) {
           {mails.length === 0 ? 'It would send no mail' : `It would send ${counted(mails.length, 'mail')}`}
         </h3>
         <ul class="list">
-          {mails.slice(0, drawnMax).map(({ device, name, payload, ttl_seconds }, index) => (
+          {mails.slice(0, drawnMax).map(({ device, name, payload, ttl_seconds, replace_key }, index) => (
             <li key={index} class="outcome-row">
               <DeviceLink fleetId={fleetId} id={device} />
               <span class="strong">{name}</span>
               <code class="small soft">{visible(writeExactly(payload, 2_000))}</code>
               {ttl_seconds !== null && <span class="hint">lives {ttl_seconds} s</span>}
+              {replace_key !== null && <span class="hint">replaces what waits of {replace_key}</span>}
             </li>
           ))}
           {mails.length > drawnMax && <li class="hint">and {mails.length - drawnMax} further ones</li>}
