@@ -16,6 +16,9 @@ import { bytesBeyond, parseSync, type SyncBody } from '../sync/sync-body.ts';
 import { keepFetch, placeOf } from './kept-fetch.ts';
 import { settleErrors } from './settle.ts';
 
+/** Of a settlement whose mail is damaged. */
+const damaged = new ApiError('internal_error');
+
 /** `POST /v1/sync`: a whole wake in one request and one transaction (D29, D30, D31). */
 export const sync: Endpoint = {
   method: 'POST',
@@ -24,7 +27,7 @@ export const sync: Endpoint = {
   writes: true,
   async handle(request: DeviceRequest, context: HttpContext): Promise<Reply> {
     const { device, fleetId, cached, shard } = request;
-    const { activity, config, fleets, refusals } = context;
+    const { activity, config, fleets, log, refusals } = context;
     // The library's bytes are gone with the first await.
     const bytes = Buffer.from(request.input.body);
     const body = fleets.parse(fleetId, bytes, parseSync);
@@ -53,10 +56,13 @@ export const sync: Endpoint = {
       records: errorsOf(records, body, outcome.queue?.storedTo ?? 0),
       settlements: settlements.map((one) => {
         if (one instanceof ApiError) return one;
-        const { result } = outcome.settled[index++] ?? { result: 'not_found' };
-        return settleErrors[result];
+        const settled = outcome.settled[index++];
+        return settled === undefined ? damaged : settleErrors[settled.result];
       }),
     };
+    // The request itself is answered: whoever runs the server would not hear of it.
+    if (mailbox === undefined || outcome.settled.includes(undefined))
+      log.error({ device }, 'mail of a sync cannot be read or settled; the rest is done');
     noteRecords(refusals, device, body.records, verdict.records);
     noteSettlements(refusals, device, body.settlements, verdict.settlements);
     return syncReply(verdict, { ...outcome, mailbox }, config.strictStatuses);

@@ -11,7 +11,16 @@ export async function countRequeues(
   context: HttpContext,
   mailIds: readonly Uint8Array[],
 ): Promise<void> {
-  const payloads = await Promise.all(mailIds.map((mailId) => shard.mail.payload(device, mailId)));
-  const bytes = payloads.reduce((sum, payload) => sum + (payload?.length ?? 0), 0);
+  const sizes = await Promise.all(
+    mailIds.map(async (mailId) => {
+      try {
+        return (await shard.mail.payload(device, mailId))?.length ?? 0;
+      } catch {
+        // What cannot be read cannot be settled either: it answers for itself, not for what is sent along.
+        return 0;
+      }
+    }),
+  );
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
   if (bytes > 0) checkWrittenBytes(cached, context, bytes);
 }

@@ -71,11 +71,16 @@ export abstract class ShardMail {
 
   /**
    * Settles, and reads the head behind it (D28). An engine whose reads are a round trip away reads it in the
-   * transaction.
+   * transaction. Without a head that cannot be read: what is settled is settled.
    */
   async settleThenHead(settle: Settle): Promise<SettleOutcome> {
     const outcome = await this.settle(settle);
-    return outcome.result === 'settled' ? { ...outcome, head: await this.head(settle.device) } : outcome;
+    if (outcome.result !== 'settled') return outcome;
+    try {
+      return { ...outcome, head: await this.head(settle.device) };
+    } catch {
+      return outcome;
+    }
   }
 
   /** Withdraws a queued or delayed mail. */

@@ -22,7 +22,8 @@ export interface Sync {
 export interface SyncWritten {
   /** Where the queue stands now, if there is one. */
   queue: QueueStand | undefined;
-  settled: readonly SettleOutcome[];
+  /** Undefined for a settlement whose mail is damaged: it costs no other item. */
+  settled: readonly (SettleOutcome | undefined)[];
 }
 
 export interface SyncOutcome extends SyncWritten {

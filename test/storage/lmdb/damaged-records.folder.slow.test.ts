@@ -44,6 +44,7 @@ it('a damaged record costs the requests that need it a 500, and nobody else anyt
   ]);
   const healthy = await Promise.all(Array.from({ length: 6 }, () => fleet.createDevice()));
   const { mailId } = await noMail.sendMail();
+  const { mailId: otherId } = await noMail.sendMail();
   await noMailbox.sendMail();
   await first.stop();
 
@@ -64,6 +65,23 @@ it('a damaged record costs the requests that need it a 500, and nobody else anyt
   await failed(noMailbox, 'PUT', `/v1/mailbox/ack/${mailId}`);
   await failed(noMail, 'GET', '/v1/mailbox/next');
   await failed(noMail, 'PUT', `/v1/mailbox/ack/${mailId}`);
+  const next = await noMail.on(second).request('PUT', `/v1/mailbox/ack/${otherId}`, undefined, {
+    Prefer: 'return=representation',
+  });
+  expect([next.status, next.text]).toEqual([200, '{"ok":true}']);
+  const records = [{ kind: 'datapoint', schema: 'reading', payload: { a: 1 } }];
+  const damaged = expect.objectContaining({ status: 500, error: 'internal_error' });
+  for (const device of [noMailbox, noMail]) {
+    for (const verb of ['ack', 'requeue']) {
+      const settle = [{ id: mailId, verb }];
+      const { status, json } = await device.on(second).request('POST', '/v1/sync', { records, settle });
+      expect([verb, status, json.records, json.settled]).toEqual([verb, 200, [{ status: 201 }], [damaged]]);
+      expect(json).not.toHaveProperty('mail');
+    }
+    const reading = await device.on(second).request('POST', '/v1/sync', {});
+    expect([reading.status, reading.json.mail]).toEqual([200, undefined]);
+  }
+  expect(second.stderr).toContain('mail of a sync cannot be read or settled');
   expect((await noMail.on(second).heartbeat()).status).toBe(201);
   expect((await noMailbox.on(second).request('POST', '/v1/datapoint/reading', { a: 1 })).status).toBe(201);
   expect(second.stderr).toContain('a device record is damaged');

@@ -53,11 +53,16 @@ export class LmdbMail extends ShardMail {
     const start = Buffer.from(keyOfMail(device, readHead(mailbox)));
     const end = Buffer.from(keyOfMail(device, sequenceMax));
     let bytes = 0;
-    for (const { value } of this.#tables.mail.getRange({ start, end, limit: mailsMax })) {
-      const mail = decodeMail(value);
-      bytes += mail.payload.length;
-      if (bytes > bytesMax) break;
-      mails.push(mail);
+    try {
+      for (const { value } of this.#tables.mail.getRange({ start, end, limit: mailsMax })) {
+        const mail = decodeMail(value);
+        bytes += mail.payload.length;
+        if (bytes > bytesMax) break;
+        mails.push(mail);
+      }
+    } catch (error) {
+      // A damaged mail behind others is no matter before it is at the head.
+      if (mails.length === 0) throw error;
     }
     return { size, mails };
   }

@@ -36,6 +36,9 @@ import type { MailHistory } from './mail-history.ts';
 import { type LoadedMailbox, MailQueue } from './mail-queue.ts';
 import type { ReplaceableMails } from './replaceable.ts';
 
+/** Thrown before anything is changed, for a mail or a mailbox that does not decode. */
+export class DamagedMail extends Error {}
+
 /** A delayed mail that became due. */
 export interface MailDelivery {
   device: DeviceKey;
@@ -134,11 +137,10 @@ export class Mailboxes {
     return { result: 'queued', mailId, mailboxSize, repeated: true, isDelayed };
   }
 
-  /** Settles any mail of the mailbox, not just the head (D15). */
+  /** Settles any mail of the mailbox, not just the head (D15). @throws DamagedMail */
   settle(settlement: Settle, lifeMs: number): SettleOutcome {
     const { device, mailId, verb, fetched } = settlement;
-    const record = this.#queue.load(device);
-    const found = this.#queue.find(device, record, mailId);
+    const { record, found } = this.#open(device, mailId);
     if (found === undefined) {
       // Fetches counted by another front end than the one that ended the mail, sent with a repetition.
       if (fetched !== undefined) this.#history.addLateFetches(device, mailId, fetched);
@@ -286,6 +288,15 @@ export class Mailboxes {
     const fleetId = fleetIdOf(device);
     const replacedBytes = replaced && readPayloadBytes(replaced.mail);
     return hasRoomForMail(this.#bytes.of(fleetId), payload.length, this.#bytesMax(fleetId), replacedBytes);
+  }
+
+  #open(device: DeviceKey, mailId: Uint8Array): { record: LoadedMailbox; found: FoundMail | undefined } {
+    try {
+      const record = this.#queue.load(device);
+      return { record, found: this.#queue.find(device, record, mailId) };
+    } catch (cause) {
+      throw new DamagedMail(`a mail of ${device} cannot be settled`, { cause });
+    }
   }
 
   #delay(enqueue: Enqueue, id: Buffer, deliverAtMs: number): void {

@@ -60,12 +60,12 @@ export class LmdbShard implements Shard {
   }
 
   async sync(sync: Sync): Promise<SyncOutcome> {
-    if (isReading(sync)) return { ...this.#read(sync), mailbox: this.mail.front(sync.device, sync.mail) };
+    if (isReading(sync)) return { ...this.#read(sync), mailbox: this.#frontBehind(sync) };
     const { queue, settled } = await this.#write(sync);
     return { queue, settled, mailbox: this.#frontBehind(sync) };
   }
 
-  /** A mail that is damaged must not have what was written be sent again. */
+  /** A damaged mail must neither have what was written be sent again, nor hide where the queue of its device stands. */
   #frontBehind({ device, mail }: Sync): MailboxFront | undefined {
     try {
       return this.mail.front(device, mail);

@@ -10,6 +10,8 @@ import type {
   MailOutcome,
   Replay,
   ReplayOutcome,
+  Settle,
+  SettleOutcome,
 } from '../../../domain/mail/mail.ts';
 import { type MailBytesMax, unlimitedMailBytes } from '../../../domain/mail/mail-bytes.ts';
 import type { IngestOutcome } from '../../../domain/records/record.ts';
@@ -37,7 +39,7 @@ import { DelayedMailTable } from '../mail/delayed-mail.ts';
 import { MailBytes } from '../mail/mail-bytes.ts';
 import { MailHistory } from '../mail/mail-history.ts';
 import { MailRetention } from '../mail/mail-retention.ts';
-import { Mailboxes } from '../mail/mailbox.ts';
+import { DamagedMail, Mailboxes } from '../mail/mailbox.ts';
 import { ReplaceableMails } from '../mail/replaceable.ts';
 import type { Append, AppendSync, Write, WriteAnswer } from './write.ts';
 
@@ -207,8 +209,18 @@ export class ShardState {
     if (count > 0) this.#log.append(records.bytes.subarray(records.ends[known - 1] ?? 0), count);
     if (settlements.length > 0) this.#effects.changed.push(device);
     const lifeMs = this.clock.lifeMs();
-    const settled = settlements.map((one) => this.#mailboxes.settle({ device, ...one }, lifeMs));
+    const settled = settlements.map((one) => this.#settleSound({ device, ...one }, lifeMs));
     return { queue: step?.position, settled };
+  }
+
+  /** A damaged mail must not have what a device sends along be refused with it, again and again. */
+  #settleSound(settlement: Settle, lifeMs: number): SettleOutcome | undefined {
+    try {
+      return this.#mailboxes.settle(settlement, lifeMs);
+    } catch (error) {
+      if (error instanceof DamagedMail) return undefined;
+      throw error;
+    }
   }
 
   /** Applies D18 for senders: commits the key and the mail's id with the mail. */
