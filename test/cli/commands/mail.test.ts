@@ -89,6 +89,21 @@ it('D16, D17: a mail is sent, followed, withdrawn, and as a dead letter shown, r
   );
 });
 
+it('D31: a mail replaces the one of its key that waits, and who withdraws that is told so', async () => {
+  const asleep = await fleet.createDevice();
+  const send = ['mail', 'send', '--fleet', fleet.fleetId, '--device', asleep.deviceId, '--name', 'set'];
+  const old = await command(...send, '--replace-key', 'set-point', '--payload', '{"n":1}');
+  const sent = await command(...send, '--replace-key', 'set-point', '--payload', '{"n":2}');
+  expect(sent).toMatchObject({ state: 'queued', mailbox_size: 1 });
+  const ofAsleep = ['--fleet', fleet.fleetId, '--device', asleep.deviceId];
+  expect(await command('mail', 'receipt', old.mail_id, ...ofAsleep)).toMatchObject({
+    state: 'replaced',
+    fetch_count: 0,
+  });
+  expect(await refused('mail', 'withdraw', old.mail_id, ...ofAsleep)).toContain('already replaced');
+  expect(await refused(...send, '--replace-key', 'set point')).toContain('--replace-key');
+});
+
 it('all letters are replayed, call after call, and of what cannot be the reason is told', async () => {
   const own = await createFleet(server, { mailbox_mails_max: 2 });
   const devices = await Promise.all([own.createDevice(), own.createDevice(), own.createDevice()]);

@@ -139,6 +139,25 @@ describe('a message that makes things happen', () => {
     expect(arrived.length + letters.length).toBe(30);
   });
 
+  it('D31: mail that runs send under a key leaves the newest alone, and what was fetched', async () => {
+    const door = await fleet.createDevice();
+    const target = await fleet.createDevice();
+    await putAction(
+      'newest',
+      `export default async (record, fleet) => {
+         const { n } = record.payload;
+         await fleet.send('${target.deviceId}', 'relayed', { n }, { replaceKey: 'n', ttlSeconds: 600 });
+       }`,
+    );
+    for (let n = 0; n < 5; n += 1) await open(door, { n });
+    await expect.poll(() => target.mails(), patience).toMatchObject([{ payload: { n: 4 } }]);
+    await target.next();
+    for (let n = 5; n < 8; n += 1) await open(door, { n });
+    await expect
+      .poll(() => target.mails(), patience)
+      .toMatchObject([{ payload: { n: 4 } }, { payload: { n: 7 } }]);
+  });
+
   it('state is counted right by runs of many devices side by side', async () => {
     const doors = await Promise.all(Array.from({ length: 12 }, () => fleet.createDevice()));
     const target = await fleet.createDevice();

@@ -181,6 +181,23 @@ it('delayed, no mailbox has it before its time', async () => {
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(deliverAt));
 });
 
+it('D31: the newest of its key alone waits, and the outcomes of the older one say so', async () => {
+  const [asleep, awake] = [await fleet.createDevice(), await fleet.createDevice()];
+  const send = async (n: number) => {
+    const to = { devices: [asleep.deviceId, awake.deviceId] };
+    const put = await broadcasts.put({ name: 'set', payload: { n }, to, replace_key: 'set-point' });
+    expect(put).toMatchObject({ replace_key: 'set-point' });
+    expect(await broadcasts.done(put.broadcast_id)).toMatchObject({ queued: 2, refused: 0 });
+    return `${broadcasts.path}/${put.broadcast_id}/outcomes`;
+  };
+  const first = await send(1);
+  expect((await awake.next()).json).toEqual({ n: 1 });
+  await send(2);
+  expect((await server.admin('GET', first)).body).toMatchObject({ replaced: 1, queued: 1 });
+  expect((await asleep.mails()).map(({ payload }) => payload)).toEqual([{ n: 2 }]);
+  expect((await awake.mails()).map(({ payload }) => payload)).toEqual([{ n: 1 }, { n: 2 }]);
+});
+
 it('paused, nothing more is sent until it is resumed; cancelled, nothing ever', async () => {
   const devices = await importDevices(fleet, { count: 1_500 });
   const { broadcast_id: id } = await broadcasts.put({ name: 'note', to: { all: true } });
@@ -382,7 +399,7 @@ it('tells what became of it: counts by state, and each device with its mail', as
   await server.admin('DELETE', deleted?.adminPath ?? '');
   const path = `/fleets/${fleet.fleetId}/broadcasts/${put.broadcast_id}`;
   const counts = { acked: 1, rejected: 1, queued: 3, unknown: 1 };
-  const none = { delayed: 0, expired: 0, withdrawn: 0, over_requeued: 0, mailbox_full: 0 };
+  const none = { delayed: 0, expired: 0, withdrawn: 0, replaced: 0, over_requeued: 0, mailbox_full: 0 };
   expect((await server.admin('GET', `${path}/outcomes`)).body).toEqual({ ...none, ...counts });
   const { body } = await server.admin<ListDocument<BroadcastMailDocument>>(
     'GET',

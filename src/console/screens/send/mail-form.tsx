@@ -102,7 +102,7 @@ function Settings({ draft, onChange }: Pick<MailFormProps, 'draft' | 'onChange'>
         maxLength={64}
         spellcheck={false}
         onText={(replaceKey) => onChange({ replaceKey: replaceKey.trim() })}
-        hint="a key of yours, like set-point: the newest mail of it takes the place of one never fetched"
+        hint="a key of yours, like set-point; what was fetched stays"
       />
     </>
   );

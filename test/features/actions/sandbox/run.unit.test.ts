@@ -17,7 +17,7 @@ it('an action is given its record and can send, look up, remember and log', asyn
      await fleet.state.set('count', count);
      await fleet.send('LOCK000001', 'lock_check', { door: record.payload.door, by: device.name });
      await fleet.send(['LOCK000001', 'LOCK000002'], 'ring', undefined, { ttlSeconds: 60 });
-     await fleet.sendToTag('hall', 'light');
+     await fleet.sendToTag('hall', 'light', {}, { replaceKey: 'light_1' });
      fleet.log('count', count, { tags: device.tags });
      console.log(Object.keys(record).join());`,
     {
@@ -36,7 +36,7 @@ it('an action is given its record and can send, look up, remember and log', asyn
     sends: [
       { to: { devices: ['LOCK000001'] }, name: 'lock_check', payload: '{"door":3,"by":"Door"}' },
       { to: { devices: ['LOCK000001', 'LOCK000002'] }, name: 'ring', payload: '{}', ttlSeconds: 60 },
-      { to: { tag: 'hall' }, name: 'light', payload: '{}' },
+      { to: { tag: 'hall' }, name: 'light', payload: '{}', replaceKey: 'light_1' },
     ],
     writes: [{ key: 'count', value: '42' }],
     log: ['count 42 {"tags":["hall"]}', 'id,kind,device,name,time,payload'],
@@ -82,6 +82,7 @@ it.each([
   ],
   [`fleet.send('LOCK000001', 'x', {}, { ttlSeconds: 0 })`, 'RangeError: send: ttlSeconds'],
   [`fleet.send('LOCK000001', 'x', {}, { life: 1 })`, 'TypeError: send: there is no option "life".'],
+  [`fleet.send('LOCK000001', 'x', {}, { replaceKey: 'a b' })`, 'TypeError: send: replaceKey is 1 to 64 of'],
   [`fleet.sendToTag('', 'x')`, 'TypeError: sendToTag: the tag must be a text of 1 to 64 characters.'],
   [`fleet.sendToTag('t'.repeat(65), 'x')`, 'TypeError: sendToTag: the tag'],
   [`fleet.device(3)`, 'TypeError: device: a device id'],
