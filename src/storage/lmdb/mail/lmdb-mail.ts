@@ -5,6 +5,7 @@ import type { DelayedMail, Mail, MailboxFront, MailboxHead, MailFront } from '..
 import { sequenceMax } from '../../../domain/mail/mail-fields.ts';
 import { mailPageBytesMax, ShardMail } from '../../../domain/mail/shard-mail.ts';
 import type { Page } from '../../../domain/page.ts';
+import { mailsOfBroadcast } from '../dedupe/broadcast-marks.ts';
 import type { Environment } from '../environment/environment.ts';
 import { keyOfDevice, keyOfMail, readSequence } from '../layout/keys.ts';
 import { decodeMail } from '../layout/mail-record.ts';
@@ -12,7 +13,6 @@ import { readHead, readSize } from '../layout/mailbox-record.ts';
 import { storedJumpsMs } from '../layout/shard-clock.ts';
 import type { Tables } from '../layout/tables.ts';
 import type { WriteQueue } from '../shard/write-queue.ts';
-import { mailsOfBroadcast } from './broadcast-marks.ts';
 import { readDelayed } from './delayed-mail.ts';
 import { readMailBytes } from './mail-bytes.ts';
 import { readReceipt, readWaitingPayload } from './read-dead-letters.ts';

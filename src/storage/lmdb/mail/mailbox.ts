@@ -11,6 +11,7 @@ import { writeSequence } from '../../../domain/mail/mail-sequence.ts';
 import { isUntouched, markReplaceable } from '../../../domain/mail/replaceable-mails.ts';
 import { repeatedSettle, settledAs, withdrawalOf } from '../../../domain/mail/settle-rules.ts';
 import { rememberEnd, rememberedEnd } from '../../../domain/mail/settled-mails.ts';
+import { DedupeKeys } from '../dedupe/dedupe-keys.ts';
 import { keyOfDevice, sequenceBytes } from '../layout/keys.ts';
 import {
   addFetches,
@@ -27,7 +28,6 @@ import {
   setAccepted,
 } from '../layout/mail-record.ts';
 import type { Tables } from '../layout/tables.ts';
-import { DedupeKeys } from './dedupe-keys.ts';
 import type { DelayedMailTable } from './delayed-mail.ts';
 import { DueEntries } from './delayed-mail.ts';
 import { type FoundMail, readMail } from './find-mail.ts';

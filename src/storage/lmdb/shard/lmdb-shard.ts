@@ -9,6 +9,7 @@ import {
   type SyncWritten,
 } from '../../../domain/sync/sync.ts';
 import type { StorageConfig } from '../../config.ts';
+import { LmdbDedupe } from '../dedupe/lmdb-dedupe.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
 import { LmdbDevices } from '../devices/lmdb-devices.ts';
 import type { Environment } from '../environment/environment.ts';
@@ -17,7 +18,6 @@ import { LmdbLog } from '../log/lmdb-log.ts';
 import { encodeLogRecords } from '../log/log-record.ts';
 import { readQueuePosition } from '../log/queue-positions.ts';
 import { LmdbDeadLetters } from '../mail/lmdb-dead-letters.ts';
-import { LmdbDedupe } from '../mail/lmdb-dedupe.ts';
 import { LmdbMail } from '../mail/lmdb-mail.ts';
 import { type QueueDepth, type ShardWriter, WriteQueue } from './write-queue.ts';
 

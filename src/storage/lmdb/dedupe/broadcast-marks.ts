@@ -12,7 +12,7 @@ import type { Page } from '../../../domain/page.ts';
 import type { Table } from '../environment/stored-tables.ts';
 import { keyOfBroadcast, readDevice } from '../layout/keys.ts';
 import type { Tables } from '../layout/tables.ts';
-import { readReceipt } from './read-dead-letters.ts';
+import { readReceipt } from '../mail/read-dead-letters.ts';
 
 /**
  * Devices that got the mail of a broadcast, each with the id of its mail, inside the owner's write transaction: so
