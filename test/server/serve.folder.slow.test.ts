@@ -6,6 +6,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { freePort } from '../../src/device/simulator/run/free-port.ts';
+import { formatVersion } from '../../src/storage/lmdb/environment/manifest.ts';
 import { createFleet } from '../harness/devices/device.ts';
 import { fleetpost } from '../harness/server/command.ts';
 import { mainFile, ownCertificate, shards, TestServer, temporaryFolder } from '../harness/server/server.ts';
@@ -151,8 +152,11 @@ it('a data folder that is in use, damaged, foreign or of another format is refus
     return join(folder, name);
   };
   expect((await start(withManifest('damaged', '{"format":'))).stderr).toMatch(/is damaged/);
-  const newer = withManifest('newer', '{"format":2,"shards":1,"complete":true}');
-  expect((await start(newer)).stderr).toMatch(/has format 2, written by another version of Fleetpost/);
+  const format = formatVersion + 1;
+  const newer = withManifest('newer', JSON.stringify({ format, shards: 1, complete: true }));
+  expect((await start(newer)).stderr).toContain(
+    `has format ${format}, written by another version of Fleetpost`,
+  );
   mkdirSync(join(folder, 'foreign'));
   writeFileSync(join(folder, 'foreign', 'letters.txt'), 'dear');
   expect((await start(join(folder, 'foreign'))).stderr).toMatch(/not a Fleetpost data folder/);

@@ -21,6 +21,18 @@ function useModal(onClose: () => void, mayClose = () => true) {
     const blank = [...fields].find(({ value }) => value === '');
     (blank ?? dialog.current?.querySelector<HTMLElement>('[data-safe]'))?.focus();
   }, []);
+  const latest = useRef(mayClose);
+  latest.current = mayClose;
+  useEffect(() => {
+    // The key is the page's where what had the focus is gone.
+    const holdPage = (event: KeyboardEvent): void => {
+      if (event.key !== 'Escape' || event.target !== document.body) return;
+      if ([...document.querySelectorAll('dialog[open]')].at(-1) !== dialog.current) return;
+      if (!latest.current()) event.preventDefault();
+    };
+    document.addEventListener('keydown', holdPage);
+    return () => document.removeEventListener('keydown', holdPage);
+  }, []);
   const closed = (event: Event): void => {
     if (event.target === dialog.current) onClose();
   };

@@ -150,8 +150,8 @@ export class TestServer implements AsyncDisposable {
     };
     const store = config.store === undefined ? await storeOf(folder) : undefined;
     // A configuration file has its own say; the environment would have the last word.
-    const shared = flags.includes('--config') ? {} : certificate;
-    for (const [key, value] of Object.entries({ ...oneAddress, ...shared, ...store, ...config })) {
+    const shared = flags.includes('--config') ? {} : { ...oneAddress, ...certificate };
+    for (const [key, value] of Object.entries({ ...shared, ...store, ...config })) {
       environment[environmentName(key as ConfigKey)] =
         typeof value === 'object' ? JSON.stringify(value) : String(value);
     }
