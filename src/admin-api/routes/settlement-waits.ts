@@ -27,10 +27,13 @@ interface AwaitedMail {
 export class SettlementWaits {
   readonly #share: PartyShare;
   readonly #open = new Set<AbortController>();
+  /** Whose mail was queued while the server began to stop must not begin to wait. */
+  #isClosing = false;
 
   constructor(app: AdminApp, max: number) {
     this.#share = new PartyShare(max);
     app.addHook('preClose', async () => {
+      this.#isClosing = true;
       for (const controller of this.#open) controller.abort();
     });
   }
@@ -50,7 +53,7 @@ export class SettlementWaits {
     const controller = new AbortController();
     this.#open.add(controller);
     reply.raw.once('close', () => controller.abort());
-    if (reply.raw.destroyed) controller.abort();
+    if (this.#isClosing || reply.raw.destroyed) controller.abort();
     try {
       return await receiptWithin(mail, seconds * 1_000, controller.signal);
     } finally {
