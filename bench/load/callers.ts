@@ -6,7 +6,7 @@ import { cpuFigures, serverTimes } from '../servers/server-times.ts';
 
 const file = new URL('callers-process.ts', import.meta.url).pathname;
 
-/** What a device does between two calls: leave, wait for mail on its connection, or hold an event stream. */
+/** Names what a device does between two calls: leave, wait for mail on its connection, or hold an event stream. */
 export type Manner = 'reconnects' | 'waits' | 'streams';
 
 export interface CallersOptions {

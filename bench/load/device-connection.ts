@@ -27,7 +27,7 @@ export class DeviceConnection {
     this.#closed = new Promise((_, reject) => {
       tls.once('close', () => reject(new Error(`a connection was closed after "${this.#received}"`)));
     });
-    // Whoever asks is told.
+    // `ask` and `follow` reject with it; without either it must not count as unhandled.
     this.#closed.catch(() => {});
     tls.on('error', () => {});
     tls.on('session', (bytes: Buffer) => {
@@ -43,6 +43,10 @@ export class DeviceConnection {
     const tcp = connectTcp({ host, port, noDelay: true });
     const tls = connectTls({ socket: tcp, host, secureContext, ...(session && { session }) });
     return new DeviceConnection(tcp, tls, session);
+  }
+
+  get isResumed(): boolean {
+    return this.#tls.isSessionReused();
   }
 
   /** Bytes of TLS, in both directions; those of TCP and IP come on top. */

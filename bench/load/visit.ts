@@ -1,16 +1,11 @@
-import { connect, type SecureContext } from 'node:tls';
+import { DeviceConnection, type DeviceConnectionOptions } from './device-connection.ts';
 
-export interface VisitOptions {
-  host: string;
-  port: number;
-  secureContext: SecureContext;
-  /** TLS session offered. */
-  session: Buffer | undefined;
+export interface VisitOptions extends DeviceConnectionOptions {
   request: string;
 }
 
 export interface Visit {
-  /** The answer's first bytes; absent where the connection failed. */
+  /** Absent where the connection failed. */
   answer?: string;
   isResumed: boolean;
   /** Session for the next visit: the latest that came, else the one offered. */
@@ -18,21 +13,14 @@ export interface Visit {
 }
 
 /** Connects, asks one thing, and leaves once it is answered. */
-export function visit({ host, port, secureContext, session, request }: VisitOptions): Promise<Visit> {
-  return new Promise((resolve) => {
-    const visited: Visit = { isResumed: false, session };
-    const socket = connect({ host, port, secureContext, ...(session && { session }) }, () => {
-      visited.isResumed = socket.isSessionReused();
-      socket.write(request, 'latin1');
-    });
-    socket.on('session', (bytes: Buffer) => {
-      visited.session = bytes;
-    });
-    socket.once('data', (bytes: Buffer) => {
-      visited.answer = bytes.toString('latin1');
-      socket.destroy();
-    });
-    socket.on('error', () => {});
-    socket.on('close', () => resolve(visited));
-  });
+export async function visit({ request, ...options }: VisitOptions): Promise<Visit> {
+  const connection = DeviceConnection.open(options);
+  try {
+    const answer = await connection.ask(request);
+    return { answer, isResumed: connection.isResumed, session: connection.session };
+  } catch {
+    return { isResumed: false, session: connection.session };
+  } finally {
+    connection.close();
+  }
 }

@@ -1,5 +1,5 @@
 import { ApiError } from '../core/errors.ts';
-import { CheckBudget } from './schema-budgets/check-budget.ts';
+import { CheckBudget, parseWithin } from './schema-budgets/check-budget.ts';
 import { CompileBudget } from './schema-budgets/compile-budget.ts';
 import type { JsonObject } from './schemas/payload.ts';
 import { Schema, type SchemaKind, type SchemaWatch } from './schemas/schema.ts';
@@ -171,8 +171,7 @@ export class Fleets {
 
   /** Parses a body that a device of the fleet sent. @throws ApiError unavailable, and what `parse` throws. */
   parse<T>(fleetId: string, bytes: Buffer, parse: (bytes: Buffer) => T): T {
-    const checks = this.checksOf(fleetId);
-    return checks === undefined ? parse(bytes) : checks.parse(bytes, parse);
+    return parseWithin(this.checksOf(fleetId), bytes, parse);
   }
 
   /** @throws ApiError schema_not_found (D2, D12). */

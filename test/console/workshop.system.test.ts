@@ -92,8 +92,11 @@ const screens: { name: string; place: string; ready: (page: Page) => Promise<unk
     place: 'actions/keep-notes?tab=runs&outcome=dead',
     ready: async (page) => {
       await seen(page, 'dead: threw');
-      await page.keyboard.press('j');
-      await page.getByLabel('Payload', { exact: true }).waitFor();
+      // The rows are there some moments before the keys are.
+      await until(async () => {
+        await page.keyboard.press('j');
+        return page.getByLabel('Payload', { exact: true }).isVisible();
+      });
       await page.getByLabel('Log lines of the run').waitFor();
     },
   },

@@ -1,7 +1,8 @@
 import type { fleetRoutes } from '../../contract/fleet.ts';
+import type { Awaitable } from '../../core/async.ts';
 import type { Fleet } from '../../declarations/fleet.ts';
 import type { Registry } from '../../declarations/registry.ts';
-import type { Shards } from '../../domain/shard.ts';
+import type { Shard, Shards } from '../../domain/shard.ts';
 import type { AdminApiConfig } from '../config.ts';
 import type { DeviceCounts } from '../monitoring/device-counts.ts';
 import { activeSinceMs, stuckBeforeMs } from '../request/device-state.ts';
@@ -21,15 +22,14 @@ async function totals(shards: Shards, { fleetId }: Fleet): Promise<{ devices: nu
   return { devices: sum(({ devices }) => devices), disabled: sum(({ disabled }) => disabled) };
 }
 
-async function mailBytes(shards: Shards, fleetId: string): Promise<number> {
-  const parts = await Promise.all(shards.all.map((shard) => shard.mail.bytesOfFleet(fleetId)));
+async function sumOver(shards: Shards, of: (shard: Shard) => Awaitable<number>): Promise<number> {
+  const parts = await Promise.all(shards.all.map(of));
   return parts.reduce((sum, one) => sum + one, 0);
 }
 
 /** Counts the devices of a fleet with open event streams. */
-export async function connectedCount(shards: Shards, fleetId: string): Promise<number> {
-  const parts = await Promise.all(shards.all.map((shard) => shard.streams.presence.connectedCount(fleetId)));
-  return parts.reduce((sum, one) => sum + one, 0);
+export function connectedCount(shards: Shards, fleetId: string): Promise<number> {
+  return sumOver(shards, ({ streams }) => streams.presence.connectedCount(fleetId));
 }
 
 /** Counts the devices of a fleet: its route. */
@@ -47,7 +47,7 @@ export const countFleetDevices =
       connected: await connectedCount(shards, fleet.fleetId),
       active: await active.value,
       stuck: await stuck.value,
-      mail_bytes: await mailBytes(shards, fleet.fleetId),
+      mail_bytes: await sumOver(shards, ({ mail }) => mail.bytesOfFleet(fleet.fleetId)),
       counted_at: timeTextOf(Math.min(active.atMs, stuck.atMs)),
     };
   };

@@ -21,36 +21,42 @@ function useModal(onClose: () => void, mayClose = () => true) {
     const blank = [...fields].find(({ value }) => value === '');
     (blank ?? dialog.current?.querySelector<HTMLElement>('[data-safe]'))?.focus();
   }, []);
-  const latest = useRef(mayClose);
-  latest.current = mayClose;
-  useEffect(() => {
-    // The key is the page's where what had the focus is gone.
-    const holdPage = (event: KeyboardEvent): void => {
-      if (event.key !== 'Escape' || event.target !== document.body) return;
-      if ([...document.querySelectorAll('dialog[open]')].at(-1) !== dialog.current) return;
-      if (!latest.current()) event.preventDefault();
-    };
-    document.addEventListener('keydown', holdPage);
-    return () => document.removeEventListener('keydown', holdPage);
-  }, []);
   const closed = (event: Event): void => {
     if (event.target === dialog.current) onClose();
   };
-  const isOwn = ({ target }: Event): boolean => (target as Element).closest('dialog') === dialog.current;
   const hold = (event: Event): void => {
-    if (isOwn(event) && !mayClose()) event.preventDefault();
+    if (dialogOf(event) === dialog.current && !mayClose()) event.preventDefault();
   };
+  // A second Esc closes a dialog whatever its first one was answered, unless the key itself is taken.
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === 'Escape') hold(event);
+  };
+  const latest = useRef(onKeyDown);
+  latest.current = onKeyDown;
+  useEffect(() => {
+    const onPageKey = (event: KeyboardEvent): void => {
+      if (event.target === document.body) latest.current(event);
+    };
+    document.addEventListener('keydown', onPageKey);
+    return () => document.removeEventListener('keydown', onPageKey);
+  }, []);
   const attributes = {
     ref: dialog,
     onClose: closed,
     onCancel: hold,
-    // A second Esc closes a dialog whatever its first one was answered, unless the key itself is taken.
-    onKeyDown: (event: KeyboardEvent) => event.key === 'Escape' && hold(event),
+    onKeyDown,
   };
   const close = (): void => {
     if (mayClose()) dialog.current?.close();
   };
   return { attributes, close };
+}
+
+/** Finds the dialog that an event is meant for: the innermost one for a key of the page, where what had the focus is gone. */
+function dialogOf({ target }: Event): Element | null | undefined {
+  return target === document.body
+    ? [...document.querySelectorAll('dialog[open]')].at(-1)
+    : (target as Element).closest('dialog');
 }
 
 export interface DrawerProps extends DialogProps {

@@ -15,7 +15,7 @@ const drawnRows = 200;
 export interface RecordRowsProps {
   fleetId: string;
   records: readonly StreamedRecord[];
-  /** Set for records of many devices as they come: a row names its device, and has the clock's time, by which order and gaps are seen. */
+  /** Set for records of many devices as they come: a row names its device, and the clock's time shows order and gaps. */
   isLive?: boolean;
 }
 

@@ -156,6 +156,18 @@ export class CheckBudget {
   }
 }
 
+/**
+ * Parses a body within the budget of its fleet, if the thread knows that.
+ * @throws ApiError unavailable, as `CheckBudget.parse`; what `parse` throws.
+ */
+export function parseWithin<T>(
+  checks: CheckBudget | undefined,
+  bytes: Buffer,
+  parse: (bytes: Buffer) => T,
+): T {
+  return checks === undefined ? parse(bytes) : checks.parse(bytes, parse);
+}
+
 function tooLong(waitSeconds: number): ApiError {
   const msg =
     'The bodies of this fleet take too long to check (schemaCheckMillisecondsPerSecondMax). Retry later.';

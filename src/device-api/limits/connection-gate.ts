@@ -140,8 +140,8 @@ export class ConnectionCounts {
 
 /**
  * Closes excess connections on arrival, in total, of one address, or of one address in a second: before the TLS
- * handshake, so that one costs no more than its accept. uWebSockets.js reports every accept and every close, but a close without its address: so
- * connections per address are counted periodically by AddressCensus.
+ * handshake, so that one costs no more than its accept. uWebSockets.js reports every accept and every close, but a close
+ * without its address: so connections per address are counted periodically by AddressCensus.
  */
 export class ConnectionGate {
   readonly #counts: ConnectionCounts;

@@ -1,6 +1,11 @@
 import type { ApiError } from '../../core/errors.ts';
 import { type DeviceKey, schemaNamePattern } from '../../core/identity.ts';
-import { type Refusals, type RefusedRequest, refusalsPerDeviceMax } from '../../domain/devices/refusals.ts';
+import {
+  type Refusals,
+  type RefusedRequest,
+  refusalKey,
+  refusalsPerDeviceMax,
+} from '../../domain/devices/refusals.ts';
 import type { SettleVerb } from '../../domain/mail/mail.ts';
 import { describeError } from '../server/note-refusal.ts';
 import { isVerb } from './judged-settlements.ts';
@@ -70,35 +75,25 @@ function noteItems(
   for (const [index, error] of errors.entries()) {
     if (error === undefined && !wasRefused) continue;
     const kind = kindAt(index);
-    const name = `${kind.route} ${kind.name}`;
-    if (error === undefined) accepted.set(name, kind);
-    else count(refused, `${name} ${reasonOf(error)}`, kind, error);
+    if (error === undefined) accepted.set(`${kind.route} ${kind.name}`, kind);
+    else count(refused, { ...kind, ...describeError(error) });
   }
   const nowMs = Date.now();
   // The first would be forgotten at once.
-  for (const { kind, error, items } of [...refused.values()].slice(-refusalsPerDeviceMax)) {
-    refusals.note(device, { ...kind, ...describeError(error) }, nowMs, items);
+  for (const { last, items } of [...refused.values()].slice(-refusalsPerDeviceMax)) {
+    refusals.note(device, last, nowMs, items);
   }
   for (const kind of accepted.values()) refusals.noteAcceptedPart(device, kind);
 }
 
 /** Items of a sync that are refused for the same. */
 interface RefusedItems {
-  readonly kind: Kind;
-  error: ApiError;
+  last: RefusedRequest;
   items: number;
 }
 
-function count(refused: Map<string, RefusedItems>, key: string, kind: Kind, error: ApiError): void {
-  const known = refused.get(key);
-  if (known === undefined) refused.set(key, { kind, error, items: 1 });
-  else {
-    known.error = error;
-    known.items += 1;
-  }
-}
-
-/** What tells refusals of a kind apart, as `Refusals` does. */
-function reasonOf({ code, options: { errors } }: ApiError): string {
-  return `${code} ${errors?.[0]?.path}`;
+function count(refused: Map<string, RefusedItems>, last: RefusedRequest): void {
+  const key = refusalKey(last);
+  const { items = 0 } = refused.get(key) ?? {};
+  refused.set(key, { last, items: items + 1 });
 }

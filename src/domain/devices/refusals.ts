@@ -13,6 +13,18 @@ export const refusalsPerDeviceMax = 16;
 /** Maximum length of an error's path, which may have a device's own words in it. */
 const pathLengthMax = 256;
 
+/** Tells refusals of a device apart. The path comes last, since it alone may have a space. */
+export function refusalKey({
+  route,
+  name,
+  code,
+  detail,
+  error,
+}: Pick<RefusedRequest, 'route' | 'name' | 'code' | 'detail' | 'error'>): string {
+  const path = error === undefined ? '' : ` ${error.path.slice(0, pathLengthMax)}`;
+  return `${route} ${name ?? ''} ${code} ${detail ?? ''}${path}`;
+}
+
 /** One refused request. */
 export interface RefusedRequest {
   /** Method and pattern of the path. */
@@ -112,7 +124,7 @@ export class Refusals {
   /** `requests`: so many equal ones at once. */
   note(device: DeviceKey, { address, ...refused }: RefusedRequest, nowMs = Date.now(), requests = 1): void {
     const path = refused.error?.path.slice(0, pathLengthMax);
-    const name = JSON.stringify([refused.route, refused.code, refused.detail, refused.name, path]);
+    const name = refusalKey(refused);
     const fleet = this.#fleetOf(device);
     const known = fleet.devices.get(device);
     const own = known ?? new Map<string, Refusal>();

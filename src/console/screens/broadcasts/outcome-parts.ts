@@ -40,7 +40,7 @@ export function countedParts(
   return outcomeParts.map((part) => ({ ...part, count: countOf(part) }));
 }
 
-/** What a list says of a broadcast that was queued to all: whom it failed first, then who has it still before him. */
+/** Sums up a broadcast that was queued to all, for a list: how many it failed first, then how many have it before them. */
 export function outcomeSummary(
   broadcast: Pick<BroadcastDocument, 'queued' | 'refused'>,
   outcomes: BroadcastOutcomesDocument,

@@ -139,7 +139,7 @@ const trialSentences = {
   failed: 'The test event did not arrive',
 } as const satisfies Record<ForwarderTrialDocument['result'], string>;
 
-/** What came of the test event. */
+/** Shows the outcome of the test event. */
 function TrialResult({ trial: { result, error } }: { trial: Trial }) {
   if (error) return <ErrorBanner error={error} />;
   if (result === undefined) return null;

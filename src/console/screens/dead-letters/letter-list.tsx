@@ -88,7 +88,7 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
   onChanged?: () => void;
 }
 
-/** What is asked about, with how many there were when it was asked. */
+/** Letters that are asked about, with their number when the question came. */
 interface Asked<Letter> {
   verb: Verb;
   letters: Chosen<Letter>;

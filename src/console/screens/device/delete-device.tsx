@@ -5,6 +5,7 @@ import { Field } from '../../forms/field.tsx';
 import { tellDone } from '../../forms/toast.tsx';
 import { goFromDeleted } from '../../page/recent.ts';
 import { href } from '../../page/router.ts';
+import { pluralText } from '../../parts/plural-text.ts';
 import { call } from '../../server/client.ts';
 import { pathOfDevice } from '../../server/device-path.ts';
 
@@ -19,10 +20,7 @@ export function DeleteDevice({ fleetId, device, onClose }: DeleteDeviceProps) {
   const { device_id, mailbox_size, delayed_mails } = device;
   const [typed, setTyped] = useState('');
   const mails = mailbox_size + delayed_mails;
-  const mailbox =
-    mails === 0
-      ? 'its mailbox, which is empty'
-      : `its mailbox of ${mails.toLocaleString('en')} ${mails === 1 ? 'mail' : 'mails'}`;
+  const mailbox = mails === 0 ? 'its mailbox, which is empty' : `its mailbox of ${pluralText(mails, 'mail')}`;
   return (
     <Confirm
       title="Delete the device"
@@ -42,9 +40,7 @@ export function DeleteDevice({ fleetId, device, onClose }: DeleteDeviceProps) {
       onClose={onClose}
       onDone={() => {
         goFromDeleted(href([fleetId, 'devices']));
-        tellDone(
-          `${device_id} is deleted, with ${mails === 1 ? '1 mail' : `${mails.toLocaleString('en')} mails`}.`,
-        );
+        tellDone(`${device_id} is deleted, with ${pluralText(mails, 'mail')}.`);
       }}
     >
       <code>{device_id}</code> goes for good, with {mailbox}, and is refused from then on. What it sent stays

@@ -7,6 +7,7 @@ import { tellDone } from '../../forms/toast.tsx';
 import { Screen } from '../../frame/frame.tsx';
 import { lazyScreen } from '../../frame/lazy-screen.tsx';
 import { Menu } from '../../frame/menu.tsx';
+import { refusalWords } from '../../lists/refused-rows.tsx';
 import { useKeys } from '../../page/keys.ts';
 import { Act } from '../../parts/act.tsx';
 import { ErrorBanner, Loaded } from '../../parts/banner.tsx';
@@ -109,17 +110,17 @@ export function DeviceScreen({ fleetId, deviceId }: DeviceProps) {
 /** Findings of devices that call in vain, or are refused some of what they send. */
 const refusedKinds: Readonly<Partial<Record<DiagnosisDocument['kind'], string>>> = {
   locked_out: 'locked out',
-  wrong_secret: 'wrong secret',
-  schema_mismatch: 'schema',
-  rate_limited: 'too many requests',
-  refused: 'refused',
+  wrong_secret: refusalWords.wrong_secret,
+  schema_mismatch: refusalWords.schema_mismatch,
+  rate_limited: refusalWords.rate_limited,
+  refused: refusalWords.other,
 };
 
 /** Why a device is refused now, if that is what explains most; of one whose secret is wrong, with its last attempt. */
 function refusedOf(diagnosis: DiagnosisDocument | undefined, refusals: readonly RefusalDocument[]) {
   const why = diagnosis && refusedKinds[diagnosis.kind];
   if (why === undefined) return undefined;
-  // Of others it is when it was last seen.
+  // With the right secret it is seen, and "last seen" says as much.
   return { why, last: refusals.find(({ detail }) => detail === 'device_secret_incorrect') };
 }
 

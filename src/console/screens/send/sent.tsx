@@ -5,6 +5,7 @@ import { pathTo } from '../../../contract/routes/path.ts';
 import { href } from '../../page/router.ts';
 import { Loaded } from '../../parts/banner.tsx';
 import { DeviceLink } from '../../parts/device.tsx';
+import { pluralText } from '../../parts/plural-text.ts';
 import { isBroadcastEnded, useBroadcast } from '../../server/followed-broadcast.ts';
 import { useOutcomes } from '../broadcasts/outcomes.tsx';
 import { OutcomeBar } from '../broadcasts/progress.tsx';
@@ -27,7 +28,7 @@ export function MailSent({ fleetId, deviceId, mail }: MailSentProps) {
     <>
       <p>
         To <DeviceLink fleetId={fleetId} id={deviceId} />
-        {isWaiting && mailbox_size > 1 && `, behind ${counted(mailbox_size - 1)}`}.{' '}
+        {isWaiting && mailbox_size > 1 && `, behind ${pluralText(mailbox_size - 1, 'mail')} of its mailbox`}.{' '}
         <a class="link" href={href([fleetId, 'devices', deviceId, 'mail', mail_id])}>
           Open this mail
         </a>
@@ -35,10 +36,6 @@ export function MailSent({ fleetId, deviceId, mail }: MailSentProps) {
       <Loaded resource={receipt}>{(document) => <MailLife receipt={document} />}</Loaded>
     </>
   );
-}
-
-function counted(mails: number): string {
-  return `${mails.toLocaleString('en')} ${mails === 1 ? 'mail' : 'mails'} of its mailbox`;
 }
 
 /** How far a broadcast is that was just started. */

@@ -1,4 +1,4 @@
-import type { CheckBudget } from '../../../declarations/schema-budgets/check-budget.ts';
+import { type CheckBudget, parseWithin } from '../../../declarations/schema-budgets/check-budget.ts';
 import { type JsonObject, parseJson } from '../../../declarations/schemas/payload.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 
@@ -18,9 +18,7 @@ export class ParsedPayloads {
     const key = id.toString('latin1');
     const known = this.#byRecord.get(key);
     if (known !== undefined) return known.value;
-    const value = (
-      checks === undefined ? parseJson(payload) : checks.parse(payload, parseJson)
-    ) as JsonObject;
+    const value = parseWithin(checks, payload, parseJson) as JsonObject;
     this.#byRecord.set(key, { value, bytes: payload.length });
     this.#bytes += payload.length;
     for (const [oldest, { bytes }] of this.#byRecord) {

@@ -2,6 +2,7 @@ import type { TrialDocument } from '../../../../contract/action-run.ts';
 import { Act } from '../../../parts/act.tsx';
 import { Banner } from '../../../parts/banner.tsx';
 import { DeviceLink } from '../../../parts/device.tsx';
+import { pluralText } from '../../../parts/plural-text.ts';
 import { Untrusted, visible } from '../../../parts/untrusted.tsx';
 import { writeExactly } from '../../../server/exact-json.ts';
 
@@ -37,7 +38,7 @@ export function TrialOutcome({ fleetId, trial, onLine }: TrialOutcomeProps) {
       )}
       <div>
         <h3>
-          {mails.length === 0 ? 'It would send no mail' : `It would send ${counted(mails.length, 'mail')}`}
+          {mails.length === 0 ? 'It would send no mail' : `It would send ${pluralText(mails.length, 'mail')}`}
         </h3>
         <ul class="list">
           {mails.slice(0, drawnMax).map(({ device, name, payload, ttl_seconds, replace_key }, index) => (
@@ -83,10 +84,6 @@ export function TrialOutcome({ fleetId, trial, onLine }: TrialOutcomeProps) {
       <p class="hint">{spent}</p>
     </div>
   );
-}
-
-function counted(count: number, noun: string): string {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 interface FailureProps {

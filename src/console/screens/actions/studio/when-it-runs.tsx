@@ -4,7 +4,7 @@ import { Field } from '../../../forms/field.tsx';
 import { href } from '../../../page/router.ts';
 import { Banner } from '../../../parts/banner.tsx';
 import type { ActionText } from '../action-text.ts';
-import { WordsField } from './words-field.tsx';
+import { ChosenWordsField, WordsField } from './words-field.tsx';
 
 const triggersMax = 32;
 const devicesMax = 1_000;
@@ -38,13 +38,12 @@ export function WhenItRuns(props: WhenItRunsProps) {
           </p>
         </Banner>
       )}
-      <WordsField
+      <ChosenWordsField
         id="action-on"
         label="Runs for"
         hint="schemas of the fleet"
         words={text.on}
         offered={triggers}
-        isClosed
         wordsMax={triggersMax}
         isDisabled={isReadOnly}
         onChange={(on) => onChange({ on })}

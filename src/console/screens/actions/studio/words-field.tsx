@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Icon } from '../../../parts/icon.tsx';
 import { shownText, Untrusted } from '../../../parts/untrusted.tsx';
@@ -7,36 +8,19 @@ export interface WordsFieldProps {
   label: string;
   hint: string;
   words: readonly string[];
-  /** Those that there are. */
-  offered?: readonly string[];
-  /** Only these may be added; absent: what `pattern` lets pass. */
-  isClosed?: boolean;
-  pattern?: RegExp;
   wordsMax: number;
   isDisabled: boolean;
   onChange: (words: readonly string[]) => void;
 }
 
-/** A list of words: one is chosen, or typed and added by Enter; its cross removes it. */
-export function WordsField(props: WordsFieldProps) {
-  const {
-    id,
-    label,
-    hint,
-    words,
-    offered = [],
-    isClosed = false,
-    pattern,
-    wordsMax,
-    isDisabled,
-    onChange,
-  } = props;
+/** A list of words that are typed, each added by Enter; its cross removes it. */
+export function WordsField(props: WordsFieldProps & { pattern: RegExp }) {
+  const { id, hint, words, pattern, wordsMax, isDisabled, onChange } = props;
   const [typed, setTyped] = useState('');
   const [wrong, setWrong] = useState('');
   const refusalOf = (word: string): string => {
     if (words.length >= wordsMax) return `At most ${wordsMax}.`;
-    const isFit = isClosed ? offered.includes(word) : (pattern?.test(word) ?? true);
-    return isFit ? '' : `Not one: ${hint}.`;
+    return pattern.test(word) ? '' : `Not one: ${hint}.`;
   };
   const add = (word: string): void => {
     if (word === '') return;
@@ -46,92 +30,98 @@ export function WordsField(props: WordsFieldProps) {
     setTyped('');
     if (!words.includes(word)) onChange([...words, word]);
   };
-  const type = (value: string): void => {
-    setWrong('');
-    setTyped(value);
+  return (
+    <Words {...props} wrong={wrong}>
+      <input
+        id={id}
+        class="input"
+        aria-describedby={`${id}-hint`}
+        aria-invalid={wrong !== ''}
+        autocomplete="off"
+        spellcheck={false}
+        disabled={isDisabled}
+        value={typed}
+        onInput={({ currentTarget }) => {
+          setWrong('');
+          setTyped(currentTarget.value);
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter') return;
+          event.preventDefault();
+          add(typed.trim());
+        }}
+        onBlur={() => add(typed.trim())}
+      />
+    </Words>
+  );
+}
+
+/** A list of words that are chosen from those that there are; its cross removes one. */
+export function ChosenWordsField(props: WordsFieldProps & { offered: readonly string[] }) {
+  const { id, words, offered, wordsMax, isDisabled, onChange } = props;
+  const [wrong, setWrong] = useState('');
+  const add = (word: string): void => {
+    const isFull = words.length >= wordsMax;
+    setWrong(isFull ? `At most ${wordsMax}.` : '');
+    if (!isFull && word !== '') onChange([...words, word]);
   };
+  return (
+    <Words {...props} wrong={wrong}>
+      <select
+        id={id}
+        class="select"
+        aria-describedby={`${id}-hint`}
+        disabled={isDisabled || offered.length === 0}
+        value=""
+        onChange={({ currentTarget }) => add(currentTarget.value)}
+      >
+        <option value="">{words.length === 0 ? 'Choose one…' : 'Add another…'}</option>
+        {offered
+          .filter((one) => !words.includes(one))
+          .map((word) => (
+            <option key={word} value={word}>
+              {shownText(word, 120)}
+            </option>
+          ))}
+      </select>
+    </Words>
+  );
+}
+
+interface WordsProps extends Omit<WordsFieldProps, 'wordsMax'> {
+  /** Why the last one was not added; empty if it was. */
+  wrong: string;
+  children: ComponentChildren;
+}
+
+/** The words that there are, around the way to add one. */
+function Words({ id, label, hint, words, isDisabled, onChange, wrong, children }: WordsProps) {
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {words.length > 0 && <Words label={label} words={words} isDisabled={isDisabled} onChange={onChange} />}
-      {isClosed ? (
-        <Picker {...{ id, words, offered, isDisabled, onPick: add }} />
-      ) : (
-        <input
-          id={id}
-          class="input"
-          aria-describedby={`${id}-hint`}
-          aria-invalid={wrong !== ''}
-          autocomplete="off"
-          spellcheck={false}
-          disabled={isDisabled}
-          value={typed}
-          onInput={({ currentTarget }) => type(currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key !== 'Enter') return;
-            event.preventDefault();
-            add(typed.trim());
-          }}
-          onBlur={() => add(typed.trim())}
-        />
+      {words.length > 0 && (
+        <ul class="tags" aria-label={label}>
+          {words.map((word) => (
+            <li key={word} class="tag is-removable">
+              <Untrusted text={word} lengthMax={60} />
+              {!isDisabled && (
+                <button
+                  type="button"
+                  aria-label={`Remove ${word}`}
+                  title="Remove"
+                  onClick={() => onChange(words.filter((one) => one !== word))}
+                >
+                  <Icon name="close" />
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
       )}
+      {children}
       <span id={`${id}-hint`} class={wrong === '' ? 'hint' : 'wrong'}>
         {wrong === '' ? hint : wrong}
       </span>
     </div>
-  );
-}
-
-function Words(props: Pick<WordsFieldProps, 'label' | 'words' | 'isDisabled' | 'onChange'>) {
-  const { label, words, isDisabled, onChange } = props;
-  return (
-    <ul class="tags" aria-label={label}>
-      {words.map((word) => (
-        <li key={word} class="tag is-removable">
-          <Untrusted text={word} lengthMax={60} />
-          {!isDisabled && (
-            <button
-              type="button"
-              aria-label={`Remove ${word}`}
-              title="Remove"
-              onClick={() => onChange(words.filter((one) => one !== word))}
-            >
-              <Icon name="close" />
-            </button>
-          )}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-interface PickerProps {
-  id: string;
-  words: readonly string[];
-  offered: readonly string[];
-  isDisabled: boolean;
-  onPick: (word: string) => void;
-}
-
-/** Those that there are, but for those that were chosen. */
-function Picker({ id, words, offered, isDisabled, onPick }: PickerProps) {
-  return (
-    <select
-      id={id}
-      class="select"
-      aria-describedby={`${id}-hint`}
-      disabled={isDisabled || offered.length === 0}
-      value=""
-      onChange={({ currentTarget }) => onPick(currentTarget.value)}
-    >
-      <option value="">{words.length === 0 ? 'Choose one…' : 'Add another…'}</option>
-      {offered
-        .filter((one) => !words.includes(one))
-        .map((word) => (
-          <option key={word} value={word}>
-            {shownText(word, 120)}
-          </option>
-        ))}
-    </select>
   );
 }
