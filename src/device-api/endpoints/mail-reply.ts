@@ -1,4 +1,5 @@
 import { ApiError } from '../../core/errors.ts';
+import type { DeviceKey } from '../../core/identity.ts';
 import type { Fleets } from '../../declarations/fleet.ts';
 import { asMessage, type JsonObject, parseMessage } from '../../declarations/schemas/payload.ts';
 import type { SettleVerb } from '../../domain/mail/mail.ts';
@@ -42,7 +43,22 @@ export async function checkedReply(
   // A view of Node's pool would cross threads together with the whole pool.
   const copy = new Uint8Array(bytes);
   if (!fleets.checksReplies(fleetId)) return copy;
-  const receipt = await shard.mail.receipt(device, mailId);
-  if (receipt?.state === 'queued') fleets.replySchema(fleetId, receipt.name)?.check(value, copy.length);
+  const name = await nameOfQueued(shard, device, mailId);
+  if (name !== undefined) fleets.replySchema(fleetId, name)?.check(value, copy.length);
   return copy;
+}
+
+async function nameOfQueued(
+  { mail }: DeviceRequest['shard'],
+  device: DeviceKey,
+  mailId: Uint8Array,
+): Promise<string | undefined> {
+  try {
+    const receipt = await mail.receipt(device, mailId);
+    return receipt?.state === 'queued' ? receipt.name : undefined;
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    // What is damaged cannot be settled either: it answers for itself, not for what is sent along.
+    return undefined;
+  }
 }

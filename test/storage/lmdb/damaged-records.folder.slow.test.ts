@@ -36,6 +36,7 @@ it('a damaged record costs the requests that need it a 500, and nobody else anyt
   const first = await TestServer.start({}, data);
   const fleet = await createFleet(first, { mail_ttl_seconds: 1 });
   const lasting = await createFleet(first);
+  await lasting.putSchema('reply', 'valve', { type: 'object' });
   const [noRecord, noMailbox, noMail, expiring] = await Promise.all([
     lasting.createDevice(),
     lasting.createDevice(),
@@ -43,7 +44,7 @@ it('a damaged record costs the requests that need it a 500, and nobody else anyt
     fleet.createDevice(),
   ]);
   const healthy = await Promise.all(Array.from({ length: 6 }, () => fleet.createDevice()));
-  const { mailId } = await noMail.sendMail();
+  const { mailId } = await noMail.sendMail('valve');
   const { mailId: otherId } = await noMail.sendMail();
   await noMailbox.sendMail();
   await first.stop();
@@ -72,10 +73,15 @@ it('a damaged record costs the requests that need it a 500, and nobody else anyt
   const records = [{ kind: 'datapoint', schema: 'reading', payload: { a: 1 } }];
   const damaged = expect.objectContaining({ status: 500, error: 'internal_error' });
   for (const device of [noMailbox, noMail]) {
-    for (const verb of ['ack', 'requeue']) {
-      const settle = [{ id: mailId, verb }];
+    for (const settlement of [{ verb: 'ack' }, { verb: 'requeue' }, { verb: 'ack', reply: { a: 1 } }]) {
+      const settle = [{ id: mailId, ...settlement }];
       const { status, json } = await device.on(second).request('POST', '/v1/sync', { records, settle });
-      expect([verb, status, json.records, json.settled]).toEqual([verb, 200, [{ status: 201 }], [damaged]]);
+      expect([settlement, status, json.records, json.settled]).toEqual([
+        settlement,
+        200,
+        [{ status: 201 }],
+        [damaged],
+      ]);
       expect(json).not.toHaveProperty('mail');
     }
     const reading = await device.on(second).request('POST', '/v1/sync', {});
