@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isNestedOver } from '../../src/core/json-depth.ts';
+import { hasMoreValues, isNestedOver } from '../../src/core/json-shape.ts';
 import { checkSchema } from '../../src/declarations/schemas/check-schema.ts';
 import { Schema, unwatched } from '../../src/declarations/schemas/schema.ts';
 
@@ -578,6 +578,12 @@ it('nesting is counted in the text, outside of strings', () => {
     }),
     { numRuns: 2_000 },
   );
+});
+
+it('values are counted as far as they go, and none within texts', () => {
+  const list = Buffer.from(JSON.stringify([1, 'a,b[{', { a: '\\"' }, [], {}]));
+  // Lists and objects count twice, but the first.
+  expect([8, 9].map((valuesMax) => hasMoreValues(valuesMax, list))).toEqual([true, false]);
 });
 
 it('nesting in a member that another of its name replaces counts too', () => {

@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { ApiError } from '../../core/errors.ts';
-import { isNestedOver, jsonDepthMax } from '../../core/json-depth.ts';
+import { isNestedOver, jsonDepthMax } from '../../core/json-shape.ts';
 
 export type JsonObject = Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 import { actionStateKeyLengthMax } from '../../../core/bounds.ts';
 import type { Settings } from '../../../core/config/settings.ts';
-import { isNestedOver, jsonDepthMax } from '../../../core/json-depth.ts';
+import { isNestedOver, jsonDepthMax } from '../../../core/json-shape.ts';
 
 /** Limits of an action's state: the bytes of a value are those of its JSON. */
 export type StateLimits = Settings<{ actionStateKeysMax: number; actionStateValueBytesMax: number }>;

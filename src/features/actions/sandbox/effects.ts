@@ -1,6 +1,6 @@
 import { actionStateKeyLengthMax, mailTtlSecondsMax, tagLengthMax } from '../../../core/bounds.ts';
 import { deviceIdPattern, replaceKeyPattern, schemaNamePattern } from '../../../core/identity.ts';
-import { isNestedOver, jsonDepthMax } from '../../../core/json-depth.ts';
+import { isNestedOver, jsonDepthMax } from '../../../core/json-shape.ts';
 import { isStateKey } from '../declaration/state-value.ts';
 import type { MailSettings, RunError, RunLimits, Send, StateWrite } from './run.ts';
 import { harmless } from './text.ts';
