@@ -3,6 +3,7 @@ import { FairShare } from '../../core/fair-share.ts';
 import { deviceKeyOf } from '../../core/identity.ts';
 import { generateUuid } from '../../core/uuid.ts';
 import type { StoredRecord } from '../../domain/records/record.ts';
+import { clientKeyProblem } from './declaration/client-key.ts';
 import { isHostAllowed } from './declaration/forward-hosts.ts';
 import type { Forwarder } from './declaration/forwarder.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
@@ -14,11 +15,10 @@ import { forwarderKey } from './forwarder-dead-letters.ts';
 import type { ForwarderTrial } from './forwarder-work.ts';
 import type { Sender } from './senders/sender.ts';
 
-/** Sender for a forwarder declared before its host was disallowed. */
-const forbidden: Sender = {
-  send: async () => ({ result: 'failed', reason: 'The host is not allowed: add it to forwardHosts.' }),
-  close: async () => {},
-};
+/** Sender for a forwarder that was declared before what it is was disallowed. */
+function failing(reason: string): Sender {
+  return { send: async () => ({ result: 'failed', reason }), close: async () => {} };
+}
 
 /** Tests at a time. */
 const testsMax = 16;
@@ -124,7 +124,11 @@ function testRecord({ fleetId }: Forwarder): StoredRecord {
 }
 
 async function senderOf(forwarder: Forwarder, forwardHosts: string): Promise<Sender> {
-  const { destination } = forwarder;
-  if (!hostsOf(destination).every((host) => isHostAllowed(host, forwardHosts))) return forbidden;
+  const { destination, secrets } = forwarder;
+  if (!hostsOf(destination).every((host) => isHostAllowed(host, forwardHosts))) {
+    return failing('The host is not allowed: add it to forwardHosts.');
+  }
+  const problem = clientKeyProblem(secrets.tls);
+  if (problem !== undefined) return failing(problem);
   return kindOf(destination).openSender(forwarder, destination, forwardHosts);
 }

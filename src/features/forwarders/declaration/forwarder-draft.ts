@@ -1,5 +1,6 @@
 import { schemaNamePattern } from '../../../core/identity.ts';
 import { hostsOf, kindOf } from '../destinations/destinations.ts';
+import { clientKeyProblem } from './client-key.ts';
 import { isHostAllowed } from './forward-hosts.ts';
 import type { ForwarderFilter, ForwarderSecrets, ForwarderSettings, ForwarderTls } from './forwarder.ts';
 import { invalidForwarder } from './invalid-forwarder.ts';
@@ -34,11 +35,9 @@ function checkFilter({ kinds, schemas }: ForwarderFilter): void {
   }
 }
 
-function checkTls({ ca, cert, key }: ForwarderTls): void {
-  for (const text of [ca, cert, key]) {
-    if (text !== undefined && !text.includes('-----BEGIN ')) throw invalidForwarder('TLS files must be PEM.');
-  }
-  if ((cert === undefined) !== (key === undefined)) {
-    throw invalidForwarder('A client certificate and its key must be given together.');
-  }
+function checkTls(tls: ForwarderTls): void {
+  if (tls.ca !== undefined && !tls.ca.includes('-----BEGIN '))
+    throw invalidForwarder('TLS files must be PEM.');
+  const problem = clientKeyProblem(tls);
+  if (problem !== undefined) throw invalidForwarder(problem);
 }
