@@ -33,6 +33,7 @@ export const runErrorCode = Type.Enum([
   'state_full',
   'state_conflict',
   'mail_refused',
+  'trial_too_large',
   'thread_lost',
 ]);
 const runError = Type.Object({ code: runErrorCode, msg: Type.String() });

@@ -10,6 +10,7 @@ import type {
   actionRoutes,
 } from '../../contract/action.ts';
 import type { TrialDocument } from '../../contract/action-run.ts';
+import { EventLoopBudget } from '../../core/async.ts';
 import { testsPerActionMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
@@ -30,9 +31,10 @@ type Routes = typeof actionRoutes;
 
 /** Room for a source with every character escaped, and for a body for each test, its mails and the filter. */
 export function actionBodyLimits(config: ActionConfig) {
-  const bytes = 2 * sourceBytesMax + config.schemaBytesMax + 2 * testsPerActionMax * config.bodyBytesMax;
+  const source = 2 * sourceBytesMax;
+  const bytes = source + config.schemaBytesMax + 2 * testsPerActionMax * config.bodyBytesMax;
   return {
-    'POST /fleets/{fleet_id}/actions:check': bytes,
+    'POST /fleets/{fleet_id}/actions:check': source,
     'PUT /fleets/{fleet_id}/actions/{name}': bytes,
     'POST /fleets/{fleet_id}/actions/{name}/test': bytes,
   };
@@ -174,19 +176,27 @@ const deployAction =
     };
   };
 
-function describeTrial(trial: RunTrial): TrialDocument {
-  return {
-    error: trial.error ?? null,
-    reason: trial.reason ?? null,
-    records: trial.records,
-    mails: trial.mails.map((mail) => ({
+/** Parsing what a trial shows may take a tenth of a second, so others have turns meanwhile. */
+const turns = new EventLoopBudget();
+
+async function describeTrial(fleetId: string, trial: RunTrial): Promise<TrialDocument> {
+  const mails: TrialDocument['mails'] = [];
+  for (const mail of trial.mails) {
+    await turns.take(fleetId);
+    mails.push({
       record: mail.record,
       device: mail.device,
       name: mail.name,
       payload: JSON.parse(mail.payload),
       ttl_seconds: mail.ttlSeconds ?? null,
       replace_key: mail.replaceKey ?? null,
-    })),
+    });
+  }
+  return {
+    error: trial.error ?? null,
+    reason: trial.reason ?? null,
+    records: trial.records,
+    mails,
     state: trial.state.map(({ key, value }) =>
       value === null ? { key, removed: true } : { key, removed: false, value: JSON.parse(value) },
     ),
@@ -204,7 +214,7 @@ const tryAction =
       throw new ApiError('invalid_body', { msg: 'The body has either a record or a test.' });
     }
     const input = record === undefined ? { test: testOf(test ?? {}) } : { record };
-    return describeTrial(await actionWork.test(fleet_id, name, askerOf(principal), input, tried));
+    return describeTrial(fleet_id, await actionWork.test(fleet_id, name, askerOf(principal), input, tried));
   };
 
 /** Handles `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */

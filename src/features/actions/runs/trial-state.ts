@@ -19,6 +19,7 @@ export function givenState(state: JsonObject = {}): StateBefore {
 export class TrialState {
   readonly #before: StateBefore;
   readonly #written = new Map<string, string | null>();
+  #bytes = 0;
 
   constructor(before: StateBefore) {
     this.#before = before;
@@ -27,6 +28,11 @@ export class TrialState {
   /** One for each key, in order of each key's first write. */
   get writes(): StateWrite[] {
     return [...this.#written].map(([key, value]) => ({ key, value }));
+  }
+
+  /** Of the text of all keys and values written. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   read(key: string): string {
@@ -41,7 +47,11 @@ export class TrialState {
     const more = added(writes, (key) => this.read(key) !== 'null');
     const sofar = added(this.writes, (key) => this.#before.read(key) !== 'null');
     if (more > 0 && this.#before.count() + sofar + more > keysMax) return stateFull(keysMax);
-    for (const { key, value } of writes) this.#written.set(key, value);
+    for (const { key, value } of writes) {
+      this.#bytes += (value?.length ?? 0) - (this.#written.get(key)?.length ?? 0);
+      if (!this.#written.has(key)) this.#bytes += key.length;
+      this.#written.set(key, value);
+    }
     return undefined;
   }
 }

@@ -31,6 +31,14 @@ export interface TrialOptions extends Sources, Addressing {
   schedule: ThreadSchedule;
 }
 
+/**
+ * Maximum bytes of what a trial shows: mails, log and state. The answer is made on the main thread, on which everybody
+ * waits, and a hundred records could each send as much as a run may.
+ */
+const shownBytesMax = 1_048_576;
+/** What a mail or a line takes in the answer beside its own text. */
+const shownItemBytes = 100;
+
 /** The action that the code belongs to, deployed or not, and who tries it. */
 export type Tried = CompilerRequest & { name: string };
 
@@ -105,6 +113,7 @@ export class Trials {
     const spent = { cpuMilliseconds: 0, wallMilliseconds: 0 };
     let error: RunError | undefined;
     let count = 0;
+    let bytes = 0;
     for (const record of records) {
       count += 1;
       const report = await this.#run(tried, draft, code, record, state);
@@ -115,6 +124,11 @@ export class Trials {
       const { actionStateKeysMax } = this.#options.config.settings.current;
       error = resolved.error ?? state.write(report.writes, actionStateKeysMax);
       if (error !== undefined) break;
+      bytes += bytesOf(resolved.mails, report.log);
+      if (bytes + state.bytes > shownBytesMax) {
+        error = trialTooLarge;
+        break;
+      }
       for (const mail of resolved.mails) mails.push({ record: count, ...describeMail(mail) });
     }
     return { error, reason: undefined, records: count, mails, state: state.writes, log, ...spent };
@@ -141,6 +155,20 @@ export class Trials {
     const answer = answerFor(fleetId, (key) => state.read(key), this.#options);
     return schedule.take(fleetId, asker, () => pool.run(request, answer));
   }
+}
+
+const trialTooLarge: RunError = {
+  code: 'trial_too_large',
+  msg: `The mails, state and log of a trial may be ${shownBytesMax} bytes in all: try fewer records, or smaller mails.`,
+};
+
+/** What the mails and the log of one run take in the answer. */
+function bytesOf(mails: readonly OutgoingMail[], log: readonly string[]): number {
+  const sizes = [
+    ...mails.map(({ name, payload }) => name.length + payload.length),
+    ...log.map(({ length }) => length),
+  ];
+  return sizes.reduce((sum, size) => sum + size + shownItemBytes, 0);
 }
 
 function describeMail({

@@ -85,6 +85,7 @@ export type RunErrorCode =
   | 'state_full'
   | 'state_conflict'
   | 'mail_refused'
+  | 'trial_too_large'
   | 'thread_lost';
 
 export interface RunError {

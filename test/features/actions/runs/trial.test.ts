@@ -140,3 +140,27 @@ it('a test that cannot be is refused with a sentence', async () => {
   }
   expect((await ask('POST', '/refused/test', {})).body.error).toBe('invalid_body');
 });
+
+it('a trial shows 1 MiB at most, whatever each of its records sends, keeps or logs', async () => {
+  const toMany = `const ids = Array.from({ length: 1_000 }, (_, at) => 'X' + String(at).padStart(9, '0'));
+    export default (record, fleet) => fleet.send(ids, 'x', { text: 'y'.repeat(record.payload.bytes) });`;
+  const keeping = `export default async (record, fleet) => {
+    for (let at = 0; at < 90; at += 1) await fleet.state.set(String(at + record.payload.more), 'z'.repeat(4_000));
+  };`;
+  const logging = `export default () => { for (let at = 0; at < 100; at += 1) console.log('l'.repeat(1_000)); };`;
+  const records = (count: number, payload: object) =>
+    Array.from({ length: count }, () => ({ device: sensor.deviceId, payload }));
+  const tried = async (code: string, sequence: object[]) => {
+    const draft = { language: 'javascript', source: code, on: [{ kind: 'message', schema: 'warm' }] };
+    return (await ask('POST', '/large/test', { test: { records: sequence }, draft })).body;
+  };
+  const tooLarge = { code: 'trial_too_large', msg: expect.stringContaining('1048576 bytes') };
+  expect((await tried(toMany, records(1, { bytes: 800 }))).mails).toHaveLength(1_000);
+  expect(await tried(toMany, records(100, { bytes: 16_000 }))).toMatchObject({ error: tooLarge, mails: [] });
+  expect(await tried(toMany, records(2, { bytes: 800 }))).toMatchObject({ error: tooLarge, records: 2 });
+  expect(await tried(logging, records(20, {}))).toMatchObject({ error: tooLarge });
+  // What is written again is shown once.
+  expect(await tried(keeping, records(10, { more: 0 }))).toMatchObject({ error: null, records: 10 });
+  const others = Array.from({ length: 4 }, (_, at) => records(1, { more: at * 100 })[0] as object);
+  expect(await tried(keeping, others)).toMatchObject({ error: tooLarge, records: 3 });
+});
