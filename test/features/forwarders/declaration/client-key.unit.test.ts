@@ -1,25 +1,20 @@
-import {
-  createPrivateKey,
-  type ECKeyPairOptions,
-  generateKeyPairSync,
-  type KeyObject,
-  randomBytes,
-} from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { clientKeyProblem } from '../../../../src/features/forwarders/declaration/client-key.ts';
 import { makeCertificate } from '../../../harness/server/certificate.ts';
 
 const pem = ({ privateKey }: { privateKey: KeyObject }): string =>
   privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-const onCurve = (namedCurve: string): string =>
-  pem(generateKeyPairSync('ec', { namedCurve } as ECKeyPairOptions<'pem', 'pem'>));
+const onCurve = (namedCurve: string): string => pem(generateKeyPairSync('ec', { namedCurve }));
 /** Numbers that are no primes, which nobody looks for: they cost what true ones cost. */
 function rsa(bytes: number): string {
   const number = (length: number): string =>
     Buffer.concat([Buffer.of(0xff), randomBytes(length - 2), Buffer.of(0xff)]).toString('base64url');
-  const [n, d] = [number(bytes), number(bytes)];
-  const [p, q, dp, dq, qi] = [1, 2, 3, 4, 5].map(() => number(bytes / 2));
-  const key = { kty: 'RSA', e: 'AQAB', ...{ n, d, p, q, dp, dq, qi } };
+  const half = (): string => number(bytes / 2);
+  const key = {
+    ...{ kty: 'RSA', e: 'AQAB', n: number(bytes), d: number(bytes) },
+    ...{ p: half(), q: half(), dp: half(), dq: half(), qi: half() },
+  };
   return pem({ privateKey: createPrivateKey({ format: 'jwk', key }) });
 }
 
