@@ -22,6 +22,8 @@ export const waitSecondsMax = 300;
 export const testsPerActionMax = 20;
 /** Records in all tests of an action together, each of which takes a run. */
 export const testRecordsPerActionMax = 100;
+/** Bytes of the JSON of all tests of an action. */
+export const testBytesPerActionMax = 262_144;
 /** Characters of a key of an action's state. */
 export const actionStateKeyLengthMax = 128;
 /** Characters of a claim token's pattern for ids. */

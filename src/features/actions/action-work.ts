@@ -5,7 +5,7 @@ import type { FailedRecord } from '../dead-letters/dead-letter-queue.ts';
 import type { CheckedCode } from './compiler/checked-code.ts';
 import type { CompilerLossReason } from './compiler/compiler-child.ts';
 import type { TypeFault } from './compiler/type-check.ts';
-import type { Action, ActionDraft, ActionTest, ActionVersion, TestRecord } from './declaration/action.ts';
+import type { Action, ActionDraft, ActionTest, RunningVersion, TestRecord } from './declaration/action.ts';
 import type { Asker } from './queue/schedule.ts';
 import type { RunError } from './sandbox/run.ts';
 
@@ -19,7 +19,7 @@ export interface ActionFailures {
 /** An action and its status. */
 export interface ActionStatus {
   action: Action;
-  current: ActionVersion;
+  current: RunningVersion;
   /**
    * Why an enabled action takes no records now: dead letters, a filter that took too long, devices behind, rate limit, or a full disk or map of the
    * journal, or the server is held.

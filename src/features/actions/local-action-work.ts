@@ -195,7 +195,7 @@ export class LocalActionWork implements ActionWork {
     else checkTestRecord(input.record, 'the test', config);
     const tried = { fleetId, name, asker };
     const known = actions.list(fleetId).find((one) => one.name === name);
-    const attempt = (tested: ActionDraft, code: string): Promise<RunTrial> =>
+    const attempt = (tested: Pick<ActionDraft, 'on'>, code: string): Promise<RunTrial> =>
       'test' in input
         ? this.#trials.tryTest(tried, tested, code, input.test)
         : this.#trials.try(tried, tested, code, input.record, known);

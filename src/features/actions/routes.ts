@@ -11,7 +11,7 @@ import type {
 } from '../../contract/action.ts';
 import type { TrialDocument } from '../../contract/action-run.ts';
 import { EventLoopBudget } from '../../core/async.ts';
-import { testsPerActionMax } from '../../core/bounds.ts';
+import { testBytesPerActionMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
 import type { ActionDeclarations } from './action-declarations.ts';
@@ -29,10 +29,10 @@ interface Parts {
 
 type Routes = typeof actionRoutes;
 
-/** Room for a source with every character escaped, and for a body for each test, its mails and the filter. */
+/** Room for a source and tests with every character escaped, and for the filter. */
 export function actionBodyLimits(config: ActionConfig) {
   const source = 2 * sourceBytesMax;
-  const bytes = source + config.schemaBytesMax + 2 * testsPerActionMax * config.bodyBytesMax;
+  const bytes = source + config.schemaBytesMax + 2 * testBytesPerActionMax;
   return {
     'POST /fleets/{fleet_id}/actions:check': source,
     'PUT /fleets/{fleet_id}/actions/{name}': bytes,
@@ -41,9 +41,13 @@ export function actionBodyLimits(config: ActionConfig) {
 }
 
 /** The current version, to take absent fields from; undefined where there is no such action yet. */
-async function running(work: ActionWork, fleetId: string, name: string): Promise<ActionVersion | undefined> {
+async function running(
+  { actions, actionWork }: Parts,
+  fleetId: string,
+  name: string,
+): Promise<ActionVersion | undefined> {
   try {
-    return (await work.get(fleetId, name)).current;
+    return actions.version(fleetId, name, (await actionWork.get(fleetId, name)).action.version);
   } catch (error) {
     if (error instanceof ApiError && error.code === 'action_not_found') return undefined;
     throw error;
@@ -133,7 +137,7 @@ function describeVersion(version: ActionVersion): ActionVersionDocument {
   };
 }
 
-function filterOf({ filter }: ActionVersion): ActionDocument['filter'] {
+function filterOf({ filter }: Pick<ActionVersion, 'filter'>): ActionDocument['filter'] {
   return filter as ActionDocument['filter'];
 }
 
@@ -153,21 +157,21 @@ function askerOf(principal: Principal | null): Asker {
 }
 
 const deployAction =
-  ({ config, actions, actionWork }: Parts): HandlerOf<Routes, 'PUT /fleets/{fleet_id}/actions/{name}'> =>
+  (parts: Parts): HandlerOf<Routes, 'PUT /fleets/{fleet_id}/actions/{name}'> =>
   async ({ params: { fleet_id, name }, body, principal }, reply) => {
     if (!schemaNamePattern.test(name)) {
       throw new ApiError('bad_request', { msg: 'An action name is 1 to 255 letters, digits, _ and -.' });
     }
-    const { status, isNew, tests } = await actions.put(
+    const { status, isNew, tests } = await parts.actions.put(
       fleet_id,
       name,
-      actionDraftOf(body, await running(actionWork, fleet_id, name)),
+      actionDraftOf(body, await running(parts, fleet_id, name)),
       askerOf(principal),
       { force: body.force ?? false, ...changeOf(body) },
     );
     reply.code(isNew ? 201 : 200);
     return {
-      ...describeAction(status, config),
+      ...describeAction(status, parts.config),
       tests: tests.map(({ test, reason }) => ({
         test,
         passed: reason === undefined,
@@ -207,14 +211,17 @@ async function describeTrial(fleetId: string, trial: RunTrial): Promise<TrialDoc
 }
 
 const tryAction =
-  ({ actionWork }: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/actions/{name}/test'> =>
+  (parts: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/actions/{name}/test'> =>
   async ({ params: { fleet_id, name }, body: { record, test, draft }, principal }) => {
-    const tried = draft && actionDraftOf(draft, await running(actionWork, fleet_id, name));
+    const tried = draft && actionDraftOf(draft, await running(parts, fleet_id, name));
     if ((record === undefined) === (test === undefined)) {
       throw new ApiError('invalid_body', { msg: 'The body has either a record or a test.' });
     }
     const input = record === undefined ? { test: testOf(test ?? {}) } : { record };
-    return describeTrial(fleet_id, await actionWork.test(fleet_id, name, askerOf(principal), input, tried));
+    return describeTrial(
+      fleet_id,
+      await parts.actionWork.test(fleet_id, name, askerOf(principal), input, tried),
+    );
   };
 
 /** Handles `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */

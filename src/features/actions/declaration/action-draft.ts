@@ -1,4 +1,9 @@
-import { tagLengthMax, testRecordsPerActionMax, testsPerActionMax } from '../../../core/bounds.ts';
+import {
+  tagLengthMax,
+  testBytesPerActionMax,
+  testRecordsPerActionMax,
+  testsPerActionMax,
+} from '../../../core/bounds.ts';
 import type { Settings } from '../../../core/config/settings.ts';
 import { ApiError, isUnavailable } from '../../../core/errors.ts';
 import { deviceIdPattern, schemaNamePattern } from '../../../core/identity.ts';
@@ -43,6 +48,8 @@ export function checkDraft(draft: ActionDraft, schemas: readonly SchemaText[], l
   if (draft.tests.flatMap(recordsOf).length > testRecordsPerActionMax)
     throw invalid(`The tests of an action have at most ${testRecordsPerActionMax} records in all.`);
   for (const [index, test] of draft.tests.entries()) checkTest(test, `test ${index + 1}`, limits);
+  if (Buffer.byteLength(JSON.stringify(draft.tests)) > testBytesPerActionMax)
+    throw invalid(`The tests of an action are at most ${testBytesPerActionMax} bytes of JSON in all.`);
 }
 
 /** Checks the record of a test or a trial run. @throws ApiError invalid_action. */

@@ -59,6 +59,9 @@ export interface ActionVersion extends ActionDraft {
   code: string;
 }
 
+/** What runs of a version. The rest is on disk alone, for a hundred actions of a fleet may have some 50 MB of it. */
+export type RunningVersion = Omit<ActionVersion, 'source' | 'tests'>;
+
 /** Position where an action begins in the logs, which the leader makes so once for each id. */
 export interface ActionBegin {
   /** UUIDv7. */

@@ -6,7 +6,7 @@ import { refuseDamaged } from '../../../declarations/refuse-damaged.ts';
 import type { Registry } from '../../../declarations/registry.ts';
 import { Collection } from '../../../storage/tables/collection.ts';
 import type { TableStore } from '../../../storage/tables/table-store.ts';
-import type { Action, ActionVersion } from './action.ts';
+import type { Action, ActionVersion, RunningVersion } from './action.ts';
 import { actionTable, type VersionKey, versionTable } from './action-records.ts';
 
 export interface ActionsLimits {
@@ -22,11 +22,11 @@ export interface ActionChange {
   runsPerSecondMax?: number | null;
 }
 
-/** The actions of all fleets. Current versions are in memory; older ones are read on demand. */
+/** The actions of all fleets. What runs of the current versions is in memory; whole versions are read on demand. */
 export class Actions extends NamedDeclarations<Action> {
   readonly #stored: TableStore;
   readonly #versionTable: Collection<VersionKey, ActionVersion>;
-  readonly #current = new WeakMap<Action, ActionVersion>();
+  readonly #current = new WeakMap<Action, RunningVersion>();
 
   /** @throws OperatorError also when a current version is damaged. */
   constructor(stored: TableStore, registry: Registry, { settings }: ActionsLimits) {
@@ -36,8 +36,8 @@ export class Actions extends NamedDeclarations<Action> {
     for (const action of this.all()) this.#currentOf(action);
   }
 
-  /** The current version. @throws ApiError action_not_found, also if it was deleted and created again since. */
-  current(action: Action): ActionVersion {
+  /** What runs of the current version. @throws ApiError action_not_found, also if it was deleted and created again since. */
+  current(action: Action): RunningVersion {
     const declared = this.declared(action);
     if (declared === undefined) throw new ApiError('action_not_found');
     return this.#currentOf(declared);
@@ -79,7 +79,7 @@ export class Actions extends NamedDeclarations<Action> {
       );
       const action = { ...changed(start, change, logEnds), version: number, versions };
       const dropped = start.versions.filter((one) => !versions.includes(one));
-      this.#current.set(action, current);
+      this.#current.set(action, runningOf(current));
       return this.store(action, () => {
         this.#versionTable.put([action.id, number], current);
         for (const old of dropped) this.#versionTable.delete([action.id, old.number]);
@@ -112,12 +112,15 @@ export class Actions extends NamedDeclarations<Action> {
     return { id, fleetId, name, createdAtMs, enabled: true, begin, version: 0, versions: [] };
   }
 
-  #currentOf(action: Action): ActionVersion {
+  #currentOf(action: Action): RunningVersion {
+    const known = this.#current.get(action);
+    if (known !== undefined) return known;
     const { id, fleetId, name, version } = action;
-    const known = this.#current.get(action) ?? this.#read(id, version);
-    if (known === undefined) return refuseDamaged('action')(actionTable.key.encode([fleetId, name]));
-    this.#current.set(action, known);
-    return known;
+    const stored = this.#read(id, version);
+    if (stored === undefined) return refuseDamaged('action')(actionTable.key.encode([fleetId, name]));
+    const running = runningOf(stored);
+    this.#current.set(action, running);
+    return running;
   }
 
   #read(id: string, number: number): ActionVersion | undefined {
@@ -128,6 +131,10 @@ export class Actions extends NamedDeclarations<Action> {
       return undefined;
     }
   }
+}
+
+function runningOf({ source: _, tests: __, ...running }: ActionVersion): RunningVersion {
+  return running;
 }
 
 function beginAt(logEnds: readonly number[]): Action['begin'] {

@@ -4,7 +4,7 @@ import type { CheckBudget } from '../../../declarations/schema-budgets/check-bud
 import { Schema, unwatched } from '../../../declarations/schemas/schema.ts';
 import type { Device } from '../../../domain/devices/device.ts';
 import type { RunKind, StoredRecord } from '../../../domain/records/record.ts';
-import type { Action, ActionFilter, ActionVersion } from './action.ts';
+import type { Action, ActionFilter, RunningVersion } from './action.ts';
 import { ParsedPayloads } from './parsed-payloads.ts';
 
 export interface TriggerWatch {
@@ -28,7 +28,7 @@ export class Trigger {
 
   constructor(
     action: Action,
-    { on, filter }: ActionVersion,
+    { on, filter }: RunningVersion,
     settings = unwatched.settings,
     { checks, payloads = new ParsedPayloads(), onDisabled = unwatched.onDisabled }: TriggerWatch = {},
   ) {

@@ -3,7 +3,7 @@ import { RateLimiter } from '../../../core/limits/rate-limiter.ts';
 import type { Device } from '../../../domain/devices/device.ts';
 import type { LogPage, StoredRecord } from '../../../domain/records/record.ts';
 import type { ActionConfig } from '../config.ts';
-import type { Action, ActionVersion } from '../declaration/action.ts';
+import type { Action, RunningVersion } from '../declaration/action.ts';
 import { Trigger, type TriggerWatch } from '../declaration/trigger.ts';
 import type { ActionDeadLetters } from '../outbox/dead-letters.ts';
 import { type ActionJournal, actionKey } from '../tables.ts';
@@ -63,7 +63,7 @@ type Senders = ReadonlyMap<DeviceKey, Device | undefined>;
 export class ActionQueue implements Claimant {
   readonly action: Action;
   readonly fleetId: string;
-  readonly version: ActionVersion;
+  readonly version: RunningVersion;
   readonly id: Buffer;
   /** The progress in the log of each shard. */
   readonly progress: readonly LogProgress[];
@@ -81,7 +81,7 @@ export class ActionQueue implements Claimant {
   /** The device that could not be left behind, since all cursors were in use. */
   #lacksCursor: DeviceKey | undefined;
 
-  constructor(action: Action, version: ActionVersion, options: ActionQueueOptions) {
+  constructor(action: Action, version: RunningVersion, options: ActionQueueOptions) {
     const { config, journal, logEnds, devicesBehindMax = devicesBehindDefault } = options;
     this.action = action;
     this.fleetId = action.fleetId;

@@ -39,6 +39,9 @@ const shownBytesMax = 1_048_576;
 /** What a mail or a line takes in the answer beside its own text. */
 const shownItemBytes = 100;
 
+/** What a run has to know of a draft, or of a version. */
+type Triggered = Pick<ActionDraft, 'on'>;
+
 /** The action that the code belongs to, deployed or not, and who tries it. */
 export type Tried = CompilerRequest & { name: string };
 
@@ -72,7 +75,7 @@ export class Trials {
   /** Runs code on a record, with the state of `action`, if any. */
   try(
     tried: Tried,
-    draft: ActionDraft,
+    draft: Triggered,
     code: string,
     record: TestRecord,
     action: Action | undefined,
@@ -81,7 +84,7 @@ export class Trials {
   }
 
   /** Runs code on the records of a test, with the state that it gives. */
-  async tryTest(tried: Tried, draft: ActionDraft, code: string, test: ActionTest): Promise<RunTrial> {
+  async tryTest(tried: Tried, draft: Triggered, code: string, test: ActionTest): Promise<RunTrial> {
     const trial = await this.#sequence(tried, draft, code, recordsOf(test), givenState(test.state));
     return { ...trial, reason: testFailureOf(test, trial) };
   }
@@ -102,7 +105,7 @@ export class Trials {
   /** Runs code on one record after the other, up to the first that fails. */
   async #sequence(
     tried: Tried,
-    draft: ActionDraft,
+    draft: Triggered,
     code: string,
     records: readonly TestRecord[],
     before: StateBefore,
@@ -136,7 +139,7 @@ export class Trials {
 
   #run(
     { fleetId, name, asker }: Tried,
-    draft: ActionDraft,
+    draft: Triggered,
     code: string,
     input: TestRecord,
     state: TrialState,

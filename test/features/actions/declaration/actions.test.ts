@@ -151,9 +151,15 @@ it('what was put is read back to the letter, whatever its members are called', a
     await opened.actions.put(fleetId, 'odd', odd, ends);
   }
   await using opened = await open(path);
-  const current = opened.actions.current(opened.actions.get(fleetId, 'odd'));
-  expect(current.source).toBe(odd.source);
-  expect(JSON.stringify(current.filter)).toBe(JSON.stringify(odd.filter));
+  const version = opened.actions.version(fleetId, 'odd', 1);
+  expect(version.source).toBe(odd.source);
+  expect(JSON.stringify(version.filter)).toBe(JSON.stringify(odd.filter));
+  // In memory is what runs, alone.
+  const { createdAtMs, number, language, on, filter } = version;
+  expect(opened.actions.current(opened.actions.get(fleetId, 'odd'))).toEqual({
+    ...{ createdAtMs, number, language, on, filter },
+    code: version.code,
+  });
 });
 
 it('the newest versions are kept, and an older one that runs until the next is put', async () => {
@@ -260,6 +266,11 @@ const device = 'SENSOR0001';
 const deep = JSON.parse(`{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`);
 const large = { a: 'x'.repeat(100) };
 const record = { device, payload: {} };
+/** As long as they may be. */
+const many = Object.fromEntries(
+  Array.from({ length: 10 }, (_, at) => [`${at}${'€'.repeat(127)}`, 'x'.repeat(90)]),
+);
+const mail = { to: 'LOCK000001', name: 'm'.repeat(255), payload: { a: 'x'.repeat(90) } };
 
 it('a draft that uses all there is passes', () => {
   const full: ActionDraft = {
@@ -300,6 +311,11 @@ const refusals: [what: string, draft: Partial<ActionDraft>, message: RegExp][] =
   ],
   ['a deep filter', { filter: { payload: deep } }, /nested too deeply/],
   ['too many tests', { tests: Array(21).fill({ record }) }, /at most 20/],
+  [
+    'tests that are too large together',
+    { tests: Array(20).fill({ record, state: many, stateAfter: many, mails: Array(10).fill(mail) }) },
+    /at most 262144 bytes/,
+  ],
   ['a test of no device', { tests: [{ record: { ...record, device: '' } }] }, /the record of test 1/],
   [
     'a large record',
