@@ -24,8 +24,9 @@ import {
 
 /** Lines per write, which takes some milliseconds of this thread and of each shard. */
 const linesPerWrite = 200;
-/** Lines parsed at once: a millisecond or two of this thread, also of those that are no device. */
+/** Lines, and bytes of them, parsed at once: a millisecond or two of this thread, also of those that are no device. */
 const linesPerTurn = 50;
+const bytesPerTurn = 16_384;
 /** Maximum line length, ten times that of a device with a long name and many long tags. */
 const lineBytesMax = 65_536;
 
@@ -212,9 +213,15 @@ export class DeviceImport {
   async #store(lines: readonly BodyLine[], read: LineReader, options: RunningImport): Promise<LineAnswer[]> {
     const answers: LineAnswer[] = [];
     const puts: Put[] = [];
-    for (const [index, { number, bytes }] of lines.entries()) {
+    let left = { lines: 0, bytes: 0 };
+    for (const { number, bytes } of lines) {
       if (answers.length === options.badLinesMax) break;
-      if (index % linesPerTurn === 0) await options.turn();
+      if (left.lines <= 0 || left.bytes <= 0) {
+        await options.turn();
+        left = { lines: linesPerTurn, bytes: bytesPerTurn };
+      }
+      left.lines -= 1;
+      left.bytes -= bytes?.length ?? 0;
       try {
         if (bytes === undefined) throw new BadLine(`The line is longer than ${lineBytesMax} bytes.`);
         puts.push(putOf(number, read(bytes), options));

@@ -1,5 +1,5 @@
 import { CostCache, EventLoopBudget } from '../../core/async.ts';
-import type { DeviceKey } from '../../core/identity.ts';
+import { type DeviceKey, fleetIdOf } from '../../core/identity.ts';
 import type { BroadcastMail } from '../../domain/mail/broadcast.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Shard } from '../../domain/shard.ts';
@@ -30,16 +30,16 @@ export class BroadcastOutcomes {
   }
 
   /** Takes some seconds for a million devices. */
-  count(broadcast: Buffer): Promise<BroadcastMailCounts> {
-    return this.#counts.get(broadcast.toString('hex'), () => this.#count(broadcast)).value;
+  count(fleetId: string, broadcast: Buffer): Promise<BroadcastMailCounts> {
+    return this.#counts.get(broadcast.toString('hex'), () => this.#count(fleetId, broadcast)).value;
   }
 
-  async #count(broadcast: Buffer): Promise<BroadcastMailCounts> {
+  async #count(fleetId: string, broadcast: Buffer): Promise<BroadcastMailCounts> {
     const counts = new Map<BroadcastMail['state'], number>();
     for (const { mail } of this.#shards) {
       let after: string | null = '';
       while (after !== null) {
-        await this.#budget.take();
+        await this.#budget.take(fleetId);
         const page: Page<BroadcastMail> = await mail.ofBroadcast(broadcast, after, readMax);
         for (const { state } of page.items) counts.set(state, (counts.get(state) ?? 0) + 1);
         after = page.next;
@@ -61,7 +61,7 @@ export class BroadcastOutcomes {
     const items: BroadcastMail[] = [];
     let reached: string | null = after;
     for (let scanned = 0; reached !== null && scanned < scannedMax; ) {
-      await this.#budget.take();
+      await this.#budget.take(fleetIdOf(after));
       const { items: mails, next }: Page<BroadcastMail> = await this.#page(broadcast, reached);
       for (const [index, mail] of mails.entries()) {
         if (!states.has(mail.state)) continue;

@@ -328,7 +328,7 @@ export function broadcastHandlers(parts: Parts): Handlers<Routes> {
       const fleetId = fleetOf(params);
       const [, id] = broadcastKeyOf(fleetId, params.broadcast_id);
       await broadcasts.get(fleetId, params.broadcast_id);
-      const counts = await outcomes.count(id);
+      const counts = await outcomes.count(fleetId, id);
       const all = broadcastMailStates.map((state) => [state, counts.get(state) ?? 0]);
       return Object.fromEntries(all) as BroadcastOutcomesDocument;
     },

@@ -225,12 +225,7 @@ export class Consumer {
   ): Promise<ConsumerBatchRecords | boolean> {
     cursor.isBusy = true;
     try {
-      const { records, to, hasMore } = await cursor.poll(
-        this.#options.follower,
-        logEnd,
-        this.#matches,
-        options,
-      );
+      const { records, to, hasMore } = await cursor.poll(this.#options, logEnd, this.#matches, options);
       // An expired lease ends here, whatever was found.
       cursor.lease = undefined;
       if (records.length === 0 || !this.#isServing || !this.enabled) return hasMore;

@@ -68,7 +68,7 @@ export class ShardCursor {
    * have been read before.
    */
   async poll(
-    follower: LogFollower,
+    { follower, fleetId }: { follower: LogFollower; fleetId: string },
     logEnd: number,
     matches: (record: StoredRecord) => boolean,
     { recordsMax, bytesMax }: BatchLimits,
@@ -84,7 +84,7 @@ export class ShardCursor {
       checkedTo = Math.max(checkedTo, next);
     };
     while (records.length < recordsMax) {
-      const page = await follower.page(this.shard, at);
+      const page = await follower.page(fleetId, this.shard, at);
       if (page.next === at) {
         // There are no records from here on: those before the earlier end were trimmed.
         at = Math.max(at, logEnd);

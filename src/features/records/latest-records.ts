@@ -20,6 +20,8 @@ interface Tail {
 }
 
 export interface LatestOptions {
+  /** Whose turns at the logs it takes. */
+  fleetId: string;
   /** Number of shards to read, from the first on. */
   shards: number;
   limit: number;
@@ -78,9 +80,10 @@ async function readPage(follower: LogFollower, tail: Tail, options: LatestOption
 async function pageOf(
   follower: LogFollower,
   { shard, device, position }: Tail,
-  { limit }: LatestOptions,
+  { fleetId, limit }: LatestOptions,
 ): Promise<{ records: StoredRecord[]; next: number; bytes: number }> {
-  if (device === undefined) return { ...(await follower.pageBefore(shard, position)), bytes: recordBytes };
+  if (device === undefined)
+    return { ...(await follower.pageBefore(fleetId, shard, position)), bytes: recordBytes };
   const span = { from: 0, to: position, isNewestFirst: true, recordsMax: limit };
   const { records, next } = await follower.ofDevice(shard, device, span);
   return { records: records.reverse(), next, bytes: devicePageBytes };

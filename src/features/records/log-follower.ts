@@ -1,5 +1,5 @@
 import { Condition, EventLoopBudget } from '../../core/async.ts';
-import type { DeviceKey } from '../../core/identity.ts';
+import { type DeviceKey, fleetIdOf } from '../../core/identity.ts';
 import type { Log } from '../../core/telemetry/log.ts';
 import type { DevicePage, DeviceSpan, LogPage, StoredRecord } from '../../domain/records/record.ts';
 import type { Shard } from '../../domain/shard.ts';
@@ -54,9 +54,9 @@ export class LogFollower {
     return Math.max(0, ...times.map((atMs = nowMs) => (nowMs - atMs) / 1_000));
   }
 
-  /** Reads the page at `from`; `next` equals `from` where there is none. */
-  async page(shard: number, from: number): Promise<LogPage> {
-    await this.#budget.take();
+  /** Reads the page at `from` for a fleet, which has a turn beside others; `next` equals `from` where there is none. */
+  async page(fleetId: string, shard: number, from: number): Promise<LogPage> {
+    await this.#budget.take(fleetId);
     const pages = this.#pages[shard] as Map<number, { page: LogPage; readMs: number }>;
     const cached = pages.get(from);
     let page = cached && performance.now() - cached.readMs < cacheMs ? cached.page : undefined;
@@ -71,24 +71,29 @@ export class LogFollower {
     return page;
   }
 
-  /** The record of this id at a position of one of the first so many logs; undefined once retention removed it. */
-  async find(id: Uint8Array, position: number, shards: number): Promise<StoredRecord | undefined> {
+  /** A device's record of this id at a position of one of the first so many logs; undefined once retention removed it. */
+  async find(
+    device: DeviceKey,
+    id: Uint8Array,
+    position: number,
+    shards: number,
+  ): Promise<StoredRecord | undefined> {
     for (let shard = shards - 1; shard >= 0; shard -= 1) {
-      const [record] = (await this.page(shard, position)).records;
+      const [record] = (await this.page(fleetIdOf(device), shard, position)).records;
       if (record?.id.equals(id)) return record;
     }
     return undefined;
   }
 
-  /** Reads the last page before a position; `next` equals `before` where there is none. */
-  async pageBefore(shard: number, before: number): Promise<LogPage> {
-    await this.#budget.take();
+  /** Reads the last page before a position, likewise; `next` equals `before` where there is none. */
+  async pageBefore(fleetId: string, shard: number, before: number): Promise<LogPage> {
+    await this.#budget.take(fleetId);
     return this.#shard(shard).log.readBefore(before);
   }
 
   /** Reads the records of one device alone. */
   async ofDevice(shard: number, device: DeviceKey, span: DeviceSpan): Promise<DevicePage> {
-    await this.#budget.take();
+    await this.#budget.take(fleetIdOf(device));
     return this.#shard(shard).log.ofDevice(device, span);
   }
 

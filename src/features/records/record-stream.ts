@@ -22,6 +22,8 @@ interface Head {
 }
 
 export interface RecordStreamOptions {
+  /** Whose turns at the logs it takes. */
+  fleetId: string;
   /** Position to begin at in each log. */
   starts: readonly Start[];
   /** Position to end at in each; absent, it follows the logs. */
@@ -116,7 +118,7 @@ export class RecordStream {
     const { device, until = [] } = this.#options.device ?? {};
     const to = until[shard] ?? 0;
     if (device === undefined || position >= to) {
-      return { ...(await this.#follower.page(shard, position)), isOfDevice: false };
+      return { ...(await this.#follower.page(this.#options.fleetId, shard, position)), isOfDevice: false };
     }
     const span = { from: position, to, isNewestFirst: false, recordsMax: devicePageRecordsMax };
     const page = await this.#follower.ofDevice(shard, device, span);

@@ -89,7 +89,7 @@ export class Records implements RecordService {
   }
 
   find(device: DeviceKey, id: Uint8Array, position: number): Promise<StoredRecord | undefined> {
-    return this.#options.follower.find(id, position, this.#shardsOf([device]));
+    return this.#options.follower.find(device, id, position, this.#shardsOf([device]));
   }
 
   async latest({ fleetId, kinds, schemas, devices, ...wanted }: LatestQuery): Promise<LatestRecords> {
@@ -99,6 +99,7 @@ export class Records implements RecordService {
       const matches = matcherOf(fleetId, filter);
       return await readLatest(this.#options.follower, {
         ...wanted,
+        fleetId,
         devices,
         shards: this.#shardsOf(devices),
         matches,
@@ -153,6 +154,7 @@ export class Records implements RecordService {
       ...(toMs !== undefined && { toMs }),
     });
     return new RecordStream(follower, {
+      fleetId,
       starts: await startsAt(positions, follower),
       ...(!follow && { ends }),
       ...(toMs !== undefined && { toMs }),

@@ -59,7 +59,7 @@ export class LogScanner {
   async #readOn(queue: ActionQueue, shard: number, end: number, senders: Senders): Promise<boolean> {
     const from = scannedBy(queue, shard);
     if (from >= end || !this.#options.mayTake() || !queue.wants(shard)) return false;
-    const page = await this.#options.follower.page(shard, from);
+    const page = await this.#options.follower.page(queue.action.fleetId, shard, from);
     // An empty rest of the log stays empty: no records will come before the end.
     const next = page.next === from ? end : page.next;
     await this.#offer(queue, shard, page, senders, () => queue.offer(shard, { ...page, next }, senders));
@@ -70,7 +70,7 @@ export class LogScanner {
   async #readAgain(queue: ActionQueue, shard: number, senders: Senders): Promise<boolean> {
     const from = this.#options.mayTake() ? queue.wantsAgain(shard) : undefined;
     if (from === undefined) return false;
-    const page = await this.#options.follower.page(shard, from);
+    const page = await this.#options.follower.page(queue.action.fleetId, shard, from);
     if (page.records[0]?.position !== from && !page.damaged) this.#reportMissing(queue, shard, from);
     // Everything that the others have passed may have been trimmed meanwhile.
     const next = page.next === from ? Number.POSITIVE_INFINITY : page.next;
