@@ -9,8 +9,11 @@ import type { AdminApiConfig } from '../config.ts';
 import type { AdminApp } from '../request/admin-app.ts';
 import { FairQueue } from './fair-queue.ts';
 
-/** Paths that are answered at once and without a token. They only take turns, so that an operator's metrics are never refused. */
-const openPath = /^\/(healthz|readyz|metrics|openapi\.json|console)(?=[/?]|$)/;
+/**
+ * Paths that are answered at once and without a token. They only take turns, those of an address together, so that an
+ * operator's metrics are never refused, and no stranger's hold up more than a turn.
+ */
+const openPath = /^\/(?:healthz|readyz|metrics|openapi\.json|console)(?=[/?]|$)/;
 /** Time that a refusal is held back, so that who asks again at each answer does not keep this thread busy. */
 const refusalDelayMs = 1_000;
 
@@ -54,9 +57,8 @@ export class Admission {
   /** Returns a listener that passes each request on when it may begin. */
   before(handler: RequestListener): RequestListener {
     return (request, response) => {
-      const [, open] = openPath.exec(request.url ?? '') ?? [];
-      if (open !== undefined) void this.#begin(open, request, response, handler);
-      else this.#queueUp(request, response, handler);
+      if (!openPath.test(request.url ?? '')) return this.#queueUp(request, response, handler);
+      void this.#begin(`open to ${request.socket.remoteAddress}`, request, response, handler);
     };
   }
 

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, type Registry } from 'prom-client';
 import { Type } from 'typebox';
-import { SingleFlight } from '../../core/async.ts';
+import { SingleFlight, sleep } from '../../core/async.ts';
 import type { NotReady } from '../../core/telemetry/readiness.ts';
 import { programVersion } from '../../core/telemetry/version.ts';
 import { batchBounds, latencyBounds, type WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
@@ -270,16 +270,24 @@ function measureProcess(register: Registry): void {
 /** Returns all current metrics in Prometheus' text format. */
 export type Scrape = () => Promise<{ type: string; text: string }>;
 
+/** Pause between scrapes, each of which takes some milliseconds of this thread: who asks meanwhile shares the next one. */
+const pauseMs = 50;
+
 export function createScrape(set: MetricSet): Scrape {
   const { registry } = set;
   let isProcessMeasured = false;
+  let endedAtMs = Number.NEGATIVE_INFINITY;
   // Concurrent scrapes share one, because each reads all figures, over several turns of the event loop.
   const scraping = new SingleFlight(async () => {
     // Not before somebody scrapes: measuring the event loop wakes the thread 100 times a second, for 1 % of a core.
     if (!isProcessMeasured) measureProcess(registry);
     isProcessMeasured = true;
+    const waitMs = endedAtMs + pauseMs - performance.now();
+    if (waitMs > 0) await sleep(waitMs);
     await set.collect();
-    return { type: registry.contentType, text: await registry.metrics() };
+    const text = await registry.metrics();
+    endedAtMs = performance.now();
+    return { type: registry.contentType, text };
   });
   return () => scraping.run();
 }
