@@ -25,6 +25,12 @@ export const sweepRecordsMax = 1_000;
 /** Mails per round of expiry and delivery, each of which costs 0.2 ms or more with its consequences. */
 export const sweepMailsMax = 32;
 
+/**
+ * Number of writes under way below which no commit is delayed: a shard with so little to do favours latency over
+ * throughput.
+ */
+export const busyWrites = 8;
+
 /** Parameters and answer of every write that both engines have. Each engine defines its own `ingest`. */
 export interface ShardWrites {
   settle: { params: Settle; answer: SettleOutcome };

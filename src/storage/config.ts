@@ -53,7 +53,7 @@ export const storageKeys = {
   ),
   commitDelayMilliseconds: integer(
     { default: 4, minimum: 0, maximum: 50 },
-    'Minimum time between two commits of a busy shard, so that more writes share each. Lower it for lower latency, raise it for fewer flushes; 0 never waits.',
+    'Minimum time between two commits of a busy shard, so that more writes share each; on PostgreSQL, how long a busy worker waits after one at most. Lower it for lower latency, raise it for fewer flushes; 0 never waits.',
   ),
   shardQueueMax: integer(
     { default: 10_000, minimum: 1, maximum: 1_000_000, isReloadable: true },

@@ -1,6 +1,5 @@
 import { ApiError } from '../../core/errors.ts';
-import type { Completion } from '../../domain/write.ts';
-import { busyWrites } from '../../storage/lmdb/shard/group-commit.ts';
+import { busyWrites, type Completion } from '../../domain/write.ts';
 import type { Write, WriteAnswer } from '../../storage/lmdb/shard/write.ts';
 import type { Channel } from './channel.ts';
 import { RingReader, RingWriter, type WriteRelayMemory } from './ring.ts';

@@ -80,6 +80,7 @@ export class DeviceNode {
       operations: { ...deviceOperations, ...ingestOperations(config), ...mailOperations(config) },
       exclusiveOperations: { ...exclusiveDeviceOperations, ...exclusiveMailOperations(config) },
       concurrency: 3,
+      commitDelayMilliseconds: config.commitDelayMilliseconds,
       settings: config.settings,
       metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
       log,

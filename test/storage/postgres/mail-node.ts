@@ -47,6 +47,7 @@ export class MailNode {
       operations: mailOperations(options),
       exclusiveOperations: exclusiveMailOperations(options),
       concurrency: 3,
+      commitDelayMilliseconds: config.commitDelayMilliseconds,
       settings: config.settings,
       metrics: new WorkerMetrics([], WorkerMetrics.allocate([])),
       log,

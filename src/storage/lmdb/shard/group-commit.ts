@@ -2,7 +2,7 @@ import { ApiError, diskFull, unavailable } from '../../../core/errors.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import { newRequestId } from '../../../core/telemetry/request-id.ts';
 import type { CommitMetrics, CommitRefusal } from '../../../core/telemetry/worker-metrics.ts';
-import type { Completion, Effects } from '../../../domain/write.ts';
+import { busyWrites, type Completion, type Effects } from '../../../domain/write.ts';
 import { StoreError } from '../../tables/store-error.ts';
 import type { DeviceVersions } from '../devices/device-versions.ts';
 import type { Environment } from '../environment/environment.ts';
@@ -17,12 +17,6 @@ interface Pending {
 
 /** Bounds one transaction, and what a thread copies for it; the rest waits for the next. */
 const batchWritesMax = 4_096;
-
-/**
- * Number of writes under way below which no commit is delayed: a shard with so little to do favours latency over
- * throughput.
- */
-export const busyWrites = 8;
 
 /**
  * How long writes are refused after LMDB refused a commit: so a full disk costs neither CPU nor a log line per

@@ -28,6 +28,8 @@ export type PostgresShardOptions = MailOptions & {
   connectionsMax: number;
   /** Timeout for each wait for the database. */
   timeoutMilliseconds: number;
+  /** Longest wait of a busy thread for more writes after a commit. */
+  commitDelayMilliseconds: number;
   streamsPerDeviceMax: number;
   /** Also the interval by which an event stream makes up for a lost notification. */
   keepAliveSeconds: number;
@@ -61,6 +63,7 @@ export async function openPostgresShard(options: PostgresShardOptions): Promise<
     },
     exclusiveOperations: { ...exclusiveDeviceOperations, ...exclusiveMailOperations(options) },
     concurrency: Math.max(1, Math.floor(connectionsMax * writingShare)),
+    commitDelayMilliseconds: options.commitDelayMilliseconds,
     settings: options.settings,
     metrics: options.metrics,
     log,
