@@ -1,7 +1,8 @@
 import { sleep } from '../../src/core/async.ts';
 import { anyObject, createFleet } from '../harness/devices/device.ts';
 import type { DatabasePath } from '../harness/postgres/database-path.ts';
-import { fleetpost } from '../harness/server/command.ts';
+import { execute } from '../harness/server/command.ts';
+import { mainFile } from '../harness/server/server.ts';
 import type { LoggedRecord } from '../harness/storage/log.ts';
 import type { Requester } from './client.ts';
 import { faults } from './cluster-faults.ts';
@@ -32,6 +33,8 @@ export interface ClusterStormOptions {
   seed: number;
   workers: number;
   databaseTimeoutMilliseconds: number;
+  /** The program that its nodes begin with; that of today if absent. */
+  program?: string | undefined;
 }
 
 /** How long nobody was served, by what had happened. */
@@ -66,7 +69,8 @@ export class ClusterStorm {
     const { workers: shards, databaseTimeoutMilliseconds } = options;
     const config = { ...relayConfig, shards, databaseTimeoutMilliseconds, streamKeepAliveSeconds };
     this.nodes = paths.map(
-      (own, index) => new StormNode(index === 0 ? 'one' : 'two', own, databases, config, this.findings),
+      (own, index) =>
+        new StormNode(index === 0 ? 'one' : 'two', own, databases, config, this.findings, options.program),
     );
     this.#client = new NodesClient(this.nodes, this.#ledger.random);
   }
@@ -85,17 +89,37 @@ export class ClusterStorm {
       paths.push(own);
     }
     const storm = new ClusterStorm(options, databases, paths);
-    const { status, stderr } = await fleetpost(['migrate'], {
-      FLEETPOST_STORE: JSON.stringify(storm.nodes[0]?.config.store),
-    });
-    if (status !== 0) throw new Error(`fleetpost migrate: ${stderr}`);
+    await storm.migrate(options.program);
     for (const node of storm.nodes) await node.start();
     await storm.#createSubjects();
     return storm;
   }
 
+  /** The environment of commands on its databases. */
+  get environment(): NodeJS.ProcessEnv {
+    return { FLEETPOST_STORE: JSON.stringify(this.nodes[0]?.config.store) };
+  }
+
+  /** Runs `fleetpost migrate` of that program. */
+  async migrate(program = mainFile): Promise<void> {
+    const { status, stderr } = await execute(process.execPath, [program, 'migrate'], this.environment);
+    if (status !== 0) throw new Error(`fleetpost migrate: ${stderr}`);
+  }
+
+  /** One statement to the database of a shard. */
+  async ask<T>(shard: number, text: string): Promise<T[]> {
+    const [member] =
+      (await this.#options.clusters[shard]?.ask<{ port: number }>(
+        `SELECT current_setting('port')::integer AS port`,
+      )) ?? [];
+    return ask<T>(member?.port ?? 0, text, this.#databases[shard]);
+  }
+
   /** Load, something breaks, all recovers by itself; then: is everything as it must be? */
-  async round(fault = this.#ledger.random.pick(Object.keys(faults)) ?? ''): Promise<void> {
+  async round(
+    fault = this.#ledger.random.pick(Object.keys(faults)) ?? '',
+    happens = faults[fault],
+  ): Promise<void> {
     const { findings, nodes } = this;
     this.#isLoaded = true;
     for (const watch of this.watches) watch.go(true);
@@ -104,7 +128,7 @@ export class ClusterStorm {
     await sleep(this.#ledger.random.integer(1_500, 3_500));
     for (const probe of this.#probes) probe.begin();
     for (const watch of this.watches) watch.calm(false);
-    await faults[fault]?.({ clusters: this.#options.clusters, nodes, random: this.#ledger.random });
+    await happens?.({ clusters: this.#options.clusters, nodes, random: this.#ledger.random });
     for (const probe of this.#probes) {
       this.outages.push({ fault, node: probe.node.name, milliseconds: await probe.end() });
     }
@@ -200,14 +224,11 @@ export class ClusterStorm {
   }
 
   async #checkLogs(): Promise<void> {
-    for (const [shard, cluster] of this.#options.clusters.entries()) {
-      const [{ port } = { port: 0 }] = await cluster.ask<{ port: number }>(
-        `SELECT current_setting('port')::integer AS port`,
-      );
+    for (const shard of this.#databases.keys()) {
       const from = this.#ledger.records.positionOf(shard);
       const text = `SELECT position::integer, kind, schema, device, payload FROM record
         WHERE position >= ${from} ORDER BY position`;
-      this.#ledger.records.look(shard, await ask<LoggedRecord>(port, text, this.#databases[shard]));
+      this.#ledger.records.look(shard, await this.ask<LoggedRecord>(shard, text));
     }
     this.#ledger.records.close();
   }

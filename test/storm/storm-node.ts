@@ -13,6 +13,7 @@ export class StormNode {
   readonly #config: Partial<Config>;
   readonly #findings: Findings;
   readonly #folder = temporaryFolder();
+  #program: string | undefined;
   #up: { server: TestServer; client: StormClient } | undefined;
 
   constructor(
@@ -21,8 +22,10 @@ export class StormNode {
     databases: readonly string[],
     config: Partial<Config>,
     findings: Findings,
+    program?: string,
   ) {
     this.name = name;
+    this.#program = program;
     this.#paths = paths;
     const shards = paths.map(
       ({ host, port }, index) => `postgres://postgres@${host}:${port}/${databases[index]}`,
@@ -46,7 +49,7 @@ export class StormNode {
   }
 
   async start(): Promise<void> {
-    const server = await TestServer.start(this.#config, this.#folder);
+    const server = await TestServer.start(this.#config, this.#folder, { program: this.#program });
     this.#up = { server, client: new StormClient(server) };
   }
 
@@ -80,14 +83,28 @@ export class StormNode {
     for (const path of this.#paths) path.mend();
   }
 
+  /** Ends in order and starts again with the program of today. */
+  async upgrade(): Promise<void> {
+    this.check();
+    await this.#end();
+    this.#program = undefined;
+    await this.start();
+  }
+
   async stop(): Promise<void> {
-    const { server } = this;
-    this.client?.close();
-    const status = await server.stop();
+    await this.#end();
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  async #end(): Promise<void> {
+    const { server, client } = this;
+    const ended = server.stop();
+    this.#up = undefined;
+    const status = await ended;
+    client?.close();
     this.#findings.expect(
       status === 0,
       () => `the node ${this.name} ended with ${status}: ${server.stderr.slice(-2_000)}`,
     );
-    rmSync(this.#folder, { recursive: true });
   }
 }

@@ -57,6 +57,8 @@ async function storeOf(folder: string): Promise<Pick<Config, 'store'> | undefine
 }
 
 export interface StartOptions {
+  /** The program of another version. */
+  program?: string | undefined;
   /** Flags of `serve`. */
   flags?: readonly string[];
   environment?: NodeJS.ProcessEnv;
@@ -137,7 +139,13 @@ export class TestServer implements AsyncDisposable {
   static async #spawn(
     config: Partial<Config>,
     folder: string,
-    { environment: extraEnvironment = {}, openFilesMax, nodeFlags = [], flags = [] }: StartOptions,
+    {
+      environment: extraEnvironment = {},
+      openFilesMax,
+      nodeFlags = [],
+      flags = [],
+      program = mainFile,
+    }: StartOptions,
   ): Promise<ServerProcess> {
     const environment: NodeJS.ProcessEnv = {
       FLEETPOST_LISTEN: '127.0.0.1:0',
@@ -155,7 +163,7 @@ export class TestServer implements AsyncDisposable {
       environment[environmentName(key as ConfigKey)] =
         typeof value === 'object' ? JSON.stringify(value) : String(value);
     }
-    const command = [process.execPath, ...nodeFlags, mainFile];
+    const command = [process.execPath, ...nodeFlags, program];
     if (openFilesMax !== undefined)
       command.unshift('bash', '-c', `ulimit -n ${openFilesMax}; exec "$0" "$@"`);
     return new ServerProcess(command, {
