@@ -118,6 +118,8 @@ export interface ErrorOptions {
   msg?: string;
   detail?: CredentialDetail;
   errors?: FieldError[];
+  /** What the first of them is about, short: operators see it, and no answer has it. */
+  refusedValue?: string | undefined;
   /** The `X-Mailbox-Size` that D15 asks for on mail errors. */
   mailboxSize?: number;
   retryAfterSeconds?: number;

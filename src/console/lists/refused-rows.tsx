@@ -1,4 +1,4 @@
-import type { FleetRefusalDocument } from '../../contract/monitoring/refusal.ts';
+import type { FleetRefusalDocument, RefusalDocument } from '../../contract/monitoring/refusal.ts';
 import { DeviceLink } from '../parts/device.tsx';
 import { ClockMoment, Moment } from '../parts/moment.tsx';
 import { Untrusted } from '../parts/untrusted.tsx';
@@ -12,6 +12,17 @@ export const refusalWords: Readonly<Record<FleetRefusalDocument['reason'], strin
   other: 'refused',
 };
 
+/** Why it was refused: where its body does not match, and what it had there. */
+export function refusalText({
+  msg,
+  path,
+  path_msg,
+  value,
+}: Pick<RefusalDocument, 'msg' | 'path' | 'path_msg' | 'value'>): string {
+  if (path_msg === null) return msg;
+  return `${path || '/'} ${path_msg}${value === null ? '' : `; it was ${value}`}`;
+}
+
 /** Lists what devices are refused, the last one first: equal refusals of a device in one row. */
 export function RefusedRows(props: {
   fleetId: string;
@@ -22,8 +33,9 @@ export function RefusedRows(props: {
   const { fleetId, items, isLive = false } = props;
   return (
     <ul class="list">
-      {items.map(
-        ({ device_id, route, name, error, reason, msg, path, path_msg, count, last_at, accepted_at }) => (
+      {items.map((one) => {
+        const { device_id, route, name, error, reason, path, count, last_at, accepted_at } = one;
+        return (
           <li key={[device_id, route, name, error, reason, path].join(' ')} class="row refused">
             <span class={`when small faint ${isLive ? 'is-clock' : ''}`}>
               {isLive ? <ClockMoment time={last_at} /> : <Moment time={last_at} />}
@@ -36,13 +48,13 @@ export function RefusedRows(props: {
               </span>
             )}
             <span class="cut grow soft small">
-              <Untrusted text={path_msg === null ? msg : `${path || '/'} ${path_msg}`} lengthMax={200} />
+              <Untrusted text={refusalText(one)} lengthMax={200} />
             </span>
             {accepted_at !== null && accepted_at > last_at && <span class="small soft">accepted since</span>}
             {count > 1 && <span class="small soft">{count.toLocaleString('en')}×</span>}
           </li>
-        ),
-      )}
+        );
+      })}
     </ul>
   );
 }

@@ -21,6 +21,10 @@ const refusalDocument = Type.Object({
   msg: Type.String(),
   path: nullable('string', { description: 'The first part of the body that does not match its schema.' }),
   path_msg: nullable('string'),
+  value: nullable('string', {
+    description:
+      'What the last one had there, as JSON; of a text the first 64 characters. Null for an object or a list.',
+  }),
   count: Type.Integer(),
   first_at: time,
   last_at: time,

@@ -1,12 +1,12 @@
 import type { Settings } from '../../core/config/settings.ts';
-import { ApiError, type FieldError, unavailable } from '../../core/errors.ts';
+import { ApiError, unavailable } from '../../core/errors.ts';
 import { CheckAllowance, type CheckBudget, CheckCost } from '../schema-budgets/check-budget.ts';
 import type { CompileBudget } from '../schema-budgets/compile-budget.ts';
 import type { JsonObject } from './payload.ts';
 import { plainSchema } from './plain-schema.ts';
 import { exhaustiveSteps } from './schema-cost.ts';
 import { patternsSize, SchemaPatterns } from './schema-patterns.ts';
-import { TooManyOperations } from './validator/validation.ts';
+import { type Mismatch, TooManyOperations } from './validator/validation.ts';
 import { Validator } from './validator/validator.ts';
 
 export const schemaKinds = ['datapoint', 'message', 'mail', 'reply'] as const;
@@ -95,12 +95,13 @@ export class Schema {
     const compiled = this.#compiled ?? this.#compile();
     checks?.admitCheck(this.#cost, compiled.exhaustiveSteps, bytes);
     const startedAtMs = performance.now();
-    const errors = this.#errorsOf(compiled, value, bytes, allowance);
+    const mismatch = this.#mismatchOf(compiled, value, bytes, allowance);
     const milliseconds = performance.now() - startedAtMs;
     if (milliseconds > settings.current.schemaCheckMillisecondsMax)
       this.#confirmSlow(compiled, value, bytes, milliseconds);
     checks?.spendCheck(this.#cost, performance.now() - startedAtMs, bytes, allowance?.usualMs);
-    if (errors !== undefined) throw new ApiError('schema_mismatch', { errors });
+    if (mismatch === undefined) return;
+    throw new ApiError('schema_mismatch', { errors: mismatch.errors, refusedValue: mismatch.value });
   }
 
   /** @throws ApiError unavailable if it is disabled, or becomes so, or must wait. */
@@ -149,7 +150,7 @@ export class Schema {
     let least = milliseconds;
     if (milliseconds <= limit * repeatedCheckFactor) {
       const startedAtMs = performance.now();
-      this.#errorsOf(compiled, value, bytes);
+      this.#mismatchOf(compiled, value, bytes);
       least = Math.min(milliseconds, performance.now() - startedAtMs);
     }
     if (least <= limit) return;
@@ -164,12 +165,12 @@ export class Schema {
     this.#watch.onDisabled(reason);
   }
 
-  #errorsOf(
+  #mismatchOf(
     { validator, exhaustiveSteps: steps }: Compiled,
     value: JsonObject,
     bytes: number,
     allowance?: CheckAllowance,
-  ): FieldError[] | undefined {
+  ): Mismatch | undefined {
     const operationsMax = this.#watch.settings.current.schemaStepsMax * operationsPerStep;
     try {
       return validator.errorsOf(value, operationsMax, () =>
@@ -177,8 +178,8 @@ export class Schema {
       );
     } catch (error) {
       if (error instanceof TooManyOperations)
-        return [{ path: '', msg: 'takes too long to check (schemaStepsMax)' }];
-      if (error instanceof RangeError) return [{ path: '', msg: 'is nested too deeply' }];
+        return { errors: [{ path: '', msg: 'takes too long to check (schemaStepsMax)' }] };
+      if (error instanceof RangeError) return { errors: [{ path: '', msg: 'is nested too deeply' }] };
       throw error;
     }
   }

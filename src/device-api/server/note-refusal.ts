@@ -69,9 +69,9 @@ function namedDevice(
 export function describeError({
   code,
   message: msg,
-  options: { detail, errors },
-}: ApiError): Pick<RefusedRequest, 'code' | 'detail' | 'msg' | 'error'> {
-  return { code, detail, msg, error: errors?.[0] };
+  options: { detail, errors, refusedValue: value },
+}: ApiError): Pick<RefusedRequest, 'code' | 'detail' | 'msg' | 'error' | 'value'> {
+  return { code, detail, msg, error: errors?.[0], value };
 }
 
 function kindOf(

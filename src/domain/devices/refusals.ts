@@ -35,6 +35,8 @@ export interface RefusedRequest {
   msg: string;
   /** The first part of the body that does not match its schema. */
   error?: FieldError | undefined;
+  /** What stands there, if it is no object or list. */
+  value?: string | undefined;
   /** Name in its path: a schema, or the mail that was sent to it. */
   name?: string | undefined;
   /** Where it came from; undefined if that is not known any more, or it was no request of the device. */

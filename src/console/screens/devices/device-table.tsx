@@ -1,7 +1,7 @@
 import { deviceColumns } from '../../../contract/columns/device.ts';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import type { FleetRefusalDocument } from '../../../contract/monitoring/refusal.ts';
-import { refusalWords } from '../../lists/refused-rows.tsx';
+import { refusalText, refusalWords } from '../../lists/refused-rows.tsx';
 import { ListTable, type ListTableProps } from '../../lists/table.tsx';
 import { href } from '../../page/router.ts';
 import { StateMark } from '../../parts/device.tsx';
@@ -37,9 +37,9 @@ const refusedColumns = deviceColumns.flatMap((column): ShownColumn[] =>
 function Why({ refusals }: { refusals: readonly FleetRefusalDocument[] }) {
   const [last, ...others] = refusals;
   if (last === undefined) return null;
-  const { reason, name, count, msg, path, path_msg } = last;
+  const { reason, name, count } = last;
   return (
-    <span title={shownText(path_msg === null ? msg : `${path || '/'} ${path_msg}`)}>
+    <span title={shownText(refusalText(last))}>
       {refusalWords[reason]}
       {reason === 'schema_mismatch' && name !== null && <Untrusted text={` ${name}`} lengthMax={60} />}
       {count > 1 && `, ${count.toLocaleString('en')}×`}

@@ -8,6 +8,8 @@ import { ValueNumbers } from './unique-items.ts';
 /** Limits of an error report: a path can be as long as the body, a message as the schema. */
 const reportedErrorsMax = 20;
 const reportedLengthMax = 256;
+/** Characters of a failing value that are told to operators. */
+const shownValueMax = 64;
 /** Those of holding even an empty text against a pattern. */
 const patternOperations = 100;
 /** Members of an object whose names are listed as fast as they are remembered. */
@@ -52,7 +54,15 @@ interface Place {
 
 interface Failure {
   place: Place | undefined;
+  value: unknown;
   text: () => string;
+}
+
+/** Why a body does not match. */
+export interface Mismatch {
+  errors: FieldError[];
+  /** What the first error is about, as JSON; undefined for an object or a list. */
+  value?: string | undefined;
 }
 
 /** The check of this body takes more operations than it may. */
@@ -67,6 +77,8 @@ export class Validation {
   readonly isExhaustive: boolean;
   readonly #isReported: boolean;
   #place: Place | undefined;
+  /** What stands at that place. */
+  #value: unknown;
   /** Equal values of the body have equal numbers. */
   #numbers: ValueNumbers | undefined;
   #texts: EqualityTexts | undefined;
@@ -78,7 +90,8 @@ export class Validation {
 
   #operationsLeft: number;
 
-  constructor(reported: Thoroughness, operationsMax: number) {
+  constructor(body: unknown, reported: Thoroughness, operationsMax: number) {
+    this.#value = body;
     this.#operationsLeft = operationsMax;
     this.isExhaustive = reported === 'all';
     this.#isReported = reported !== 'none';
@@ -138,7 +151,7 @@ export class Validation {
    */
   fail(text: () => string): false {
     if (this.#isReported && this.failures.length < reportedErrorsMax)
-      this.failures.push({ place: this.#place, text });
+      this.failures.push({ place: this.#place, value: this.#value, text });
     return false;
   }
 
@@ -150,19 +163,36 @@ export class Validation {
   /** Applies a check to a member or item. */
   within(step: string | number, check: Check, value: unknown): boolean {
     if (!this.#isReported) return check(value, this, undefined);
-    const outer = this.#place;
+    const [outer, around] = [this.#place, this.#value];
     this.#place = { outer, step };
+    this.#value = value;
     const isValid = check(value, this, undefined);
     this.#place = outer;
+    this.#value = around;
     return isValid;
   }
 
-  get errors(): FieldError[] {
-    return this.failures.map(({ place, text }) => ({
-      path: pointerTo(place).slice(0, reportedLengthMax),
-      msg: text().slice(0, reportedLengthMax),
+  get mismatch(): Mismatch {
+    const errors = this.failures.map(({ place, text }) => ({
+      path: beginningOf(pointerTo(place), reportedLengthMax),
+      msg: beginningOf(text(), reportedLengthMax),
     }));
+    return { errors, value: shownValue(this.failures[0]?.value) };
   }
+}
+
+/** A text of its own: errors outlive their request, and a slice keeps the whole text in memory that it is of. */
+function beginningOf(text: string, lengthMax: number): string {
+  if (text.length <= lengthMax) return text;
+  return Buffer.from(text.slice(0, lengthMax), 'utf16le').toString('utf16le');
+}
+
+function shownValue(value: unknown): string | undefined {
+  if (typeof value === 'string') {
+    const shown = JSON.stringify(value.slice(0, shownValueMax));
+    return value.length > shownValueMax ? `${shown}…` : shown;
+  }
+  return typeof value === 'object' && value !== null ? undefined : String(value);
 }
 
 function pointerTo(place: Place | undefined): string {

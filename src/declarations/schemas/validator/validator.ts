@@ -1,4 +1,3 @@
-import type { FieldError } from '../../../core/errors.ts';
 import type { JsonObject } from '../payload.ts';
 import type { Subschema } from '../schema-keywords.ts';
 import type { SchemaPatterns } from '../schema-patterns.ts';
@@ -11,7 +10,15 @@ import {
   propertyNames,
 } from './member-keywords.ts';
 import { SchemaOperations } from './schema-operations.ts';
-import { allOf, type Check, Evaluated, passes, type Thoroughness, Validation } from './validation.ts';
+import {
+  allOf,
+  type Check,
+  Evaluated,
+  type Mismatch,
+  passes,
+  type Thoroughness,
+  Validation,
+} from './validation.ts';
 
 /** Those of noting that one member or item was looked at. */
 const evaluationOperations = 5;
@@ -48,12 +55,12 @@ export class Validator {
     value: unknown,
     operationsMax: number,
     reported: () => Exclude<Thoroughness, 'none'>,
-  ): FieldError[] | undefined {
-    const attempt = new Validation('none', operationsMax);
+  ): Mismatch | undefined {
+    const attempt = new Validation(value, 'none', operationsMax);
     if (this.#root(value, attempt, undefined)) return undefined;
-    const report = new Validation(reported(), attempt.operationsLeft);
+    const report = new Validation(value, reported(), attempt.operationsLeft);
     this.#root(value, report, undefined);
-    return report.errors;
+    return report.mismatch;
   }
 
   #compile(schema: Subschema): Check {
