@@ -133,19 +133,70 @@ it('drawing over a part zooms into it, in the address; Back is the way out, and 
   await expect
     .poll(async () => (await timeAt(page, 'climate celsius', 1)) - (await timeAt(page, 'climate celsius', 0)))
     .toBeLessThan(16 * minuteMs);
-  const to = await page.getByLabel('To', { exact: true }).inputValue();
-  const from = await page.evaluate((text) => {
+  const field = (label: string): Locator => page.getByLabel(label, { exact: true });
+  const to = await field('To').inputValue();
+  const fromText = await page.evaluate((text) => {
     const date = new Date(new Date(text).getTime() - 5 * 60_000);
     const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
-    return local.toISOString().slice(0, 19);
+    return local.toISOString().slice(0, 19).replace('T', ' ');
   }, to);
-  await page.getByLabel('From', { exact: true }).fill(from);
+  await field('From').fill(fromText);
+  await page.keyboard.press('Enter');
   await expect.poll(() => Math.abs(spanOf() - 5 * minuteMs)).toBeLessThan(2_000);
   await page.goBack();
   await expect.poll(() => new URL(page.url()).search).toBe('');
   await expect
     .poll(async () => (await timeAt(page, 'climate celsius', 1)) - (await timeAt(page, 'climate celsius', 0)))
     .toBeGreaterThan(50 * minuteMs);
+  expect(console.faults).toEqual([]);
+});
+
+it('a span is typed without a pointer, kept in the address, and says what is wrong with it', async () => {
+  const device = await fleet.createDevice();
+  await send(device, 'climate', { celsius: 21.4 }, 90 * minuteMs);
+  await using console = await open(device);
+  const { page } = console;
+  const charts = page.getByRole('region', { name: 'Charts' });
+  const field = (label: string): Locator => charts.getByLabel(label, { exact: true });
+  await charts.getByRole('button', { name: 'Custom' }).focus();
+  await page.keyboard.press('Enter');
+  const address = (): string => new URL(page.url()).search;
+  await expect.poll(address).toMatch(/from=.*to=/);
+  const before = address();
+  const alert = charts.getByRole('alert');
+  const type = async (label: string, text: string): Promise<void> => {
+    await field(label).focus();
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.type(text);
+    await page.keyboard.press('Enter');
+  };
+  for (const [label, text, says] of [
+    ['From', 'yesterday', /^From is no time\. It can be 2026-/],
+    ['From', '2026-02-30 12:00', /^From is no time/],
+    ['From', '2099-01-01', /^From is to come yet\.$/],
+    ['From', '2026-01-01', undefined],
+    ['To', '2025-12-31 23:59', /^To is not after From\.$/],
+  ] as const) {
+    await type(label, text);
+    if (says === undefined) await expect.poll(address).not.toBe(before);
+    else await expect.poll(() => alert.textContent()).toMatch(says);
+    expect(await field(label).getAttribute('aria-invalid')).toBe(String(says !== undefined));
+    // Where it is mended.
+    expect(await charts.locator(`input:focus[name=${label.toLowerCase()}]`).count()).toBe(1);
+  }
+  expect(await field('To').inputValue()).toBe('2025-12-31 23:59');
+  await field('From').fill('2 h ago');
+  await type('To', 'now');
+  await expect.poll(() => chart(page, 'climate celsius').count()).toBe(1);
+  expect(await alert.textContent()).toBe('');
+  const kept = address();
+  await page.reload();
+  await expect.poll(() => field('To').inputValue()).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?$/);
+  expect(address()).toBe(kept);
+  await charts.getByRole('button', { name: '24 h', exact: true }).click();
+  await expect.poll(address).toBe('?span=24h');
+  await console.go(`${fleet.fleetId}/devices/${device.deviceId}?from=x&to=y`);
+  await charts.getByText('The address has no span that can be shown: this is the last 1 h.').waitFor();
   expect(console.faults).toEqual([]);
 });
 

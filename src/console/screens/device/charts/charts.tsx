@@ -5,7 +5,6 @@ import { Chart } from '../../../charts/chart.tsx';
 import { Section } from '../../../frame/frame.tsx';
 import { FilterSelect } from '../../../lists/filters.tsx';
 import { go, href, search } from '../../../page/router.ts';
-import { Act } from '../../../parts/act.tsx';
 import { Loaded } from '../../../parts/banner.tsx';
 import { Choice } from '../../../parts/choice.tsx';
 import { Moment } from '../../../parts/moment.tsx';
@@ -63,16 +62,16 @@ export function Charts({ fleetId, deviceId, latest }: ChartsProps) {
             options={[...namedSpans.map(([name, text]) => [name, text] as const), ['custom', 'Custom']]}
             onChange={(name) => change(parametersOf(name === 'custom' ? endsOf(span, serverNow()) : name))}
           />
-          {span.name === 'custom' && (
-            <Act kind="plain" onClick={() => change(parametersOf(namedSpans[0][0]))}>
-              Back to {namedSpans[0][1]}
-            </Act>
-          )}
         </>
       }
     >
       {span.name === 'custom' && (
         <SpanFields span={span} onChange={(fromMs, toMs) => change(parametersOf([fromMs, toMs]))} />
+      )}
+      {span.name !== 'custom' && (parameters.has('from') || parameters.has('to')) && (
+        <p class="hint below">
+          The address has no span that can be shown: this is the last {spanText(span.ms)}.
+        </p>
       )}
       {schema !== undefined && (
         <Lines
