@@ -71,7 +71,7 @@ export function Navigation({ fleetId, children }: { fleetId: string; children: C
       <button type="button" class="button menu-button" popovertarget="screens">
         <Icon name="menu" />
         {current?.name ?? 'Screens'}
-        {current?.part !== 'dead-letters' && <LetterCount />}
+        {current?.part !== 'dead-letters' && <LetterCount isBesideOther />}
       </button>
       <nav id="screens" aria-label="Screens" popover="auto" ref={menu}>
         {screenGroups.map(([group, screens]) => (
@@ -107,11 +107,13 @@ function ScreenAnchor(props: { fleetId: string; screen: ScreenLink; isCurrent: b
 /** More are counted for a bounded time only, so that two pages might say two numbers. */
 const shownMax = 1_000;
 
-function LetterCount() {
+function LetterCount({ isBesideOther = false }: { isBesideOther?: boolean }) {
   const letters = useLettersToday();
   if (letters === 0) return null;
   return (
     <span class="count" title="Dead letters of the last 24 hours">
+      {/* Beside the name of another screen, it would read as a number of that. */}
+      {isBesideOther && <Icon name="tray" />}
       {letters >= shownMax ? `${shownMax.toLocaleString('en')}+` : letters}
     </span>
   );

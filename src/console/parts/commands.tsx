@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { apiUrl, type Query } from '../server/client.ts';
 import { CopyButton } from './copy-button.tsx';
 import { shellWord } from './hidden-characters.ts';
@@ -36,15 +37,23 @@ export function Commands({ command, request }: CommandsProps) {
       {lines.map(([name, text]) => (
         <>
           <span key={name}>{name}</span>
-          <span class="line">
-            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the whole of a cut one is shown where the focus is */}
-            <code tabIndex={0} title={text}>
-              {text}
-            </code>
-            <CopyButton text={text} label={`Copy the ${name} command`} />
-          </span>
+          <Line key={text} name={name} text={text} />
         </>
       ))}
     </div>
+  );
+}
+
+/** One line, cut where it ends; whole from the first focus on: if it were cut again, what is beside it would move. */
+function Line({ name, text }: { name: string; text: string }) {
+  const [isWhole, setWhole] = useState(false);
+  return (
+    <span class="line">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the whole of a cut one is shown once it has the focus */}
+      <code tabIndex={0} title={text} class={isWhole ? 'is-whole' : ''} onFocus={() => setWhole(true)}>
+        {text}
+      </code>
+      <CopyButton text={text} label={`Copy the ${name} command`} />
+    </span>
   );
 }

@@ -95,6 +95,7 @@ export function DeadLettersScreen({ fleetId }: { fleetId: string }) {
       timeOf={({ died_at }) => died_at}
       labelOf={({ name, device_id }) => `${name} of ${device_id}`}
       isSelectable
+      pageOrder="what died last first; pages go by when the mail was sent"
       aimOf={(verb, { device_id }) => (verb === 'replay' ? `Replay to ${device_id}` : verbs[verb])}
       table={(cursor, onCursor) => ({
         columns: deadLetterColumns,

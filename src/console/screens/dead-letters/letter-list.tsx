@@ -58,6 +58,8 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
   resource: Resource<ListDocument<Letter>>;
   /** Scope that it takes to replay and drop. */
   scope: Scope;
+  /** By what its pages go, where that is not when a letter died. */
+  pageOrder?: string;
   /** How many there are, where that is counted. */
   total?: LetterTotal | undefined;
   empty: ComponentChildren;
@@ -218,7 +220,7 @@ interface PageProps<Letter, C extends ListColumns<Letter>> {
 
 /** A page of letters, with the one that the keys are at beside it. */
 function Page<Letter, C extends ListColumns<Letter>>({ list, held, next, onAsk }: PageProps<Letter, C>) {
-  const { keyOf, labelOf, aimOf, isSelectable = false, scope } = list;
+  const { keyOf, labelOf, aimOf, isSelectable = false, scope, pageOrder } = list;
   const { items } = held;
   const [at, setCursor] = useLetterCursor(items.map(keyOf));
   const [keys, setKeys] = useState<ReadonlySet<string>>(new Set());
@@ -259,7 +261,10 @@ function Page<Letter, C extends ListColumns<Letter>>({ list, held, next, onAsk }
           {...(isSelectable && { selection: { ...selection, labelOf } })}
         />
         <Pages next={next}>
-          <span class="hint">{items.length} on this page</span>
+          <span class="hint">
+            {items.length} on this page
+            {pageOrder !== undefined && (next !== null || search.value.has('after')) && `, ${pageOrder}`}
+          </span>
         </Pages>
       </div>
       <aside key={current && keyOf(current)} aria-label="The letter">

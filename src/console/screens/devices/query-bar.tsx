@@ -80,8 +80,8 @@ export function QueryBar({ fleetId, text, isLarge = false }: QueryBarProps) {
   );
 }
 
-/** The tags of the fleet are read once a tag is being typed. */
-function useSuggestions(fleetId: string, typed: string, isOpen: boolean): readonly Suggestion[] {
+/** What a query that is typed may become; the tags of the fleet are read once a tag is being typed. */
+export function useSuggestions(fleetId: string, typed: string, isOpen: boolean): readonly Suggestion[] {
   const isTag = isOpen && /(^|\s)tag:\S*$/.test(typed);
   const path = pathTo('/fleets/{fleet_id}/tags', { fleet_id: fleetId });
   const tags = useDocument(isTag ? path : undefined).value;

@@ -7,6 +7,7 @@ import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
 import { pathOfDevice } from '../../server/device-path.ts';
 import { useDocument, useResource } from '../../server/resource.ts';
+import { useSuggestions } from '../devices/query-bar.tsx';
 import { type Draft, draftPayload } from './draft.ts';
 import { PayloadFields } from './payload-fields.tsx';
 import { formFieldsOf } from './schema-form.ts';
@@ -47,12 +48,14 @@ function To(props: { fleetId: string; to: string; onChange: MailFormProps['onCha
   const path = pathOfDevice(fleetId, deviceId);
   const device = useDocument(isId ? path : undefined);
   const { value, error } = device;
+  const suggestions = useSuggestions(fleetId, to, to !== '');
   return (
     <div class="field">
       <label for="mail-to">To</label>
       <input
         id="mail-to"
         class="input mono"
+        list="mail-to-filters"
         value={to}
         maxLength={1_000}
         placeholder="PUMP07HALL, or tag:hall state:active"
@@ -60,6 +63,13 @@ function To(props: { fleetId: string; to: string; onChange: MailFormProps['onCha
         autocomplete="off"
         onInput={({ currentTarget }) => onChange({ to: currentTarget.value, pauseAfter: '' })}
       />
+      <datalist id="mail-to-filters">
+        {suggestions.map(({ text, note }) => (
+          <option key={text} value={text}>
+            {note}
+          </option>
+        ))}
+      </datalist>
       <span class={`hint is-line ${error ? 'wrong' : ''}`} role="status">
         {value && (
           <>
@@ -67,7 +77,7 @@ function To(props: { fleetId: string; to: string; onChange: MailFormProps['onCha
             <Untrusted text={value.name} lengthMax={60} />
           </>
         )}
-        {error?.message}
+        {error?.message ?? (!value && 'An id, or filters as in Devices, or: all devices')}
       </span>
     </div>
   );
@@ -153,7 +163,9 @@ function NameAndPayload(props: Pick<MailFormProps, 'fleetId' | 'draft' | 'errors
           ))}
         </datalist>
         <span class="hint is-line" role="status">
-          {draft.name !== '' && schemas.value && !hasSchema && 'It has no schema: any payload is taken.'}
+          {draft.name === ''
+            ? 'Its name: one with a schema is offered as a form'
+            : schemas.value && !hasSchema && 'It has no schema: any payload is taken.'}
         </span>
       </div>
       <Settings draft={draft} onChange={onChange} />
