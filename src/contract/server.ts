@@ -61,6 +61,25 @@ const topDocument = Type.Object({
 });
 export type TopDocument = Static<typeof topDocument>;
 
+const serverHourDocument = Type.Object({
+  time,
+  minutes: Type.Array(
+    Type.Object({
+      ended_at: time,
+      seconds: Type.Number({ description: 'How long it was; of the last one, that has passed of it.' }),
+      requests: count,
+      failed: Type.Integer({ minimum: 0, description: 'Those of them that were answered with 5xx.' }),
+      p99_seconds: Type.Unsafe<number | null>({
+        type: ['number', 'null'],
+        description:
+          'Upper bound of the time that 99 % were answered within, at most the largest bound of `latency`; null if none was.',
+      }),
+    }),
+    { description: 'The last 60, the oldest first; fewer until this node has run for an hour.' },
+  ),
+});
+export type ServerHourDocument = Static<typeof serverHourDocument>;
+
 const serverDocument = Type.Object({
   version: Type.String(),
   program_versions: Type.Array(Type.String(), {
@@ -150,12 +169,18 @@ export const deviceEndpointRoutes = declareRoutes({
   },
 });
 
-/** `/top`, for `fleetpost top`. */
+/** `/top`, for `fleetpost top`, and `/top/hour`, for the console. */
 export const topRoutes = declareRoutes({
   'GET /top': {
     scope: 'read',
     summary: 'Show the current activity of the server',
     answers: { 200: topDocument },
+  },
+  'GET /top/hour': {
+    scope: 'read',
+    summary: 'Show the last hour of the server',
+    description: 'Requests of devices that this node answered, by minute. In memory, so from its start on.',
+    answers: { 200: serverHourDocument },
   },
 });
 

@@ -4,6 +4,7 @@ import { ConsoleFiles } from '../admin-api/console/console-files.ts';
 import { DeviceCounts } from '../admin-api/monitoring/device-counts.ts';
 import { FleetRefusals } from '../admin-api/monitoring/fleet-refusals.ts';
 import { PulseHistory } from '../admin-api/monitoring/pulse-history.ts';
+import { countedRequests, ServerHour } from '../admin-api/monitoring/server-hour.ts';
 import { BulkWrites } from '../admin-api/request/bulk-writes.ts';
 import { activeSinceMs } from '../admin-api/request/device-state.ts';
 import { connectedCount } from '../admin-api/routes/fleet-counts.ts';
@@ -53,6 +54,7 @@ export function operatorParts(
     ...services,
     counts,
     pulses,
+    hour: new ServerHour(() => countedRequests(metrics)),
     talkersOf: (fleetId: string) => cluster.talkers(fleetId),
     actions: new ActionDeclarations({ ...declaring, actions, work: services.actionWork }),
     forwarders: new ForwarderDeclarations({ ...declaring, forwarders, work: services.forwarderWork }),

@@ -33,7 +33,10 @@ export async function startOperatorSide(start: DevicesStart, devices: DeviceSide
   lifecycle.start('backups', () => backups.close());
   const consoleCodes = new ConsoleCodes();
   const parts = operatorParts(start, devices, { services: work.services, follower, bootstrap, consoleCodes });
-  lifecycle.start('pulse', () => parts.pulses.close());
+  lifecycle.start('pulse', () => {
+    parts.pulses.close();
+    parts.hour.close();
+  });
   const { app, handler, scrape } = await createAdminServer({
     ...parts,
     routes: operatorRoutes(parts),

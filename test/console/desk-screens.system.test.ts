@@ -80,6 +80,7 @@ const screens: DeskScreen[] = [
     place: () => 'server',
     texts: [
       ...['Commits/s', /certificate ends/, 'forwardHosts', 'of one core', /^[\d.]+ (MiB|GiB)$/],
+      ...['Last hour', 'p99', /^Shaded: before this node started/],
       engine === 'lmdb' ? 'None yet.' : 'The data is in a database',
     ],
   },

@@ -3,6 +3,7 @@ import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../core/identity.ts';
 import type { NotReady } from '../../core/telemetry/readiness.ts';
 import { latencyBounds, type WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 import type { DeclaredHold } from '../../declarations/declared-hold.ts';
+import { countedRequests, type ServerHour } from '../monitoring/server-hour.ts';
 import type { Handlers } from '../request/routes.ts';
 
 /** Live figures of shards and devices. */
@@ -26,28 +27,17 @@ interface Parts {
   notReady(): readonly NotReady[];
   hold: DeclaredHold;
   activity: ActivityView;
+  hour: Pick<ServerHour, 'minutes'>;
 }
 
-/** Handles `/top`. Counts are cumulative; the difference of two answers gives rates. */
+/** Handles `/top` and its last hour. Counts are cumulative; the difference of two answers gives rates. */
 export function topHandlers(parts: Parts): Handlers<typeof topRoutes> {
-  const { metrics, connections, queueDepth, notReady, hold, activity } = parts;
+  const { metrics, connections, queueDepth, notReady, hold, activity, hour } = parts;
   return {
     'GET /top': async () => {
       const talkers = await activity.topTalkers();
       const sizes = activity.sizes();
-      const routes = new Map<string, { route: string; answered: number; failed: number }>();
-      const latencies = Array<number>(latencyBounds.length + 1).fill(0);
-      for (const worker of metrics) {
-        for (const { route, status, count: requests } of worker.requests()) {
-          const sum = routes.get(route) ?? { route, answered: 0, failed: 0 };
-          sum.answered += requests;
-          if (status === 'other' || status >= 500) sum.failed += requests;
-          routes.set(route, sum);
-        }
-        for (const [bucket, inBucket] of worker.latency().counts.entries()) {
-          latencies[bucket] = (latencies[bucket] ?? 0) + inBucket;
-        }
-      }
+      const { routes, latencies } = countedRequests(metrics);
       return {
         time: new Date().toISOString(),
         reasons: notReady().map(({ reason }) => reason),
@@ -58,7 +48,7 @@ export function topHandlers(parts: Parts): Handlers<typeof topRoutes> {
         memory_bytes: process.memoryUsage.rss(),
         disk_free_bytes: activity.diskFreeBytes() ?? null,
         requests: [...routes.values()],
-        latency: { bounds_seconds: [...latencyBounds], counts: latencies },
+        latency: { bounds_seconds: [...latencyBounds], counts: [...latencies] },
         // A row joins a database's sizes with a worker's commits, if there are databases: there may be more of either.
         shards: Array.from({ length: Math.max(metrics.length, sizes.length) }, (_, shard) => {
           const worker = metrics[shard];
@@ -78,6 +68,16 @@ export function topHandlers(parts: Parts): Handlers<typeof topRoutes> {
         })),
       };
     },
+    'GET /top/hour': async () => ({
+      time: new Date().toISOString(),
+      minutes: hour.minutes().map(({ endedAtMs, seconds, requests, failed, p99Seconds }) => ({
+        ended_at: new Date(endedAtMs).toISOString(),
+        seconds,
+        requests,
+        failed,
+        p99_seconds: p99Seconds ?? null,
+      })),
+    }),
   };
 }
 
