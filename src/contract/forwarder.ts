@@ -114,6 +114,12 @@ export const forwarderDocument = Type.Object({
   credentials: nullable('string', { description: 'Type of the credentials: token, user or creds.' }),
   tls: Type.Array(Type.String(), { description: 'Which of ca, cert and key are set.' }),
   created_at: time,
+  secret_since: nullable('string', {
+    description: 'Webhook: when its signing secret was set; null if that was before it was noted.',
+  }),
+  old_secret_until: nullable('string', {
+    description: 'Webhook: until when the secret before signs too, while it does.',
+  }),
   state: Type.Enum(['running', 'backing_off', 'dead_letters_full', 'held', 'paused']),
   behind: Type.Integer({ description: 'Positions of the logs, of all fleets, not forwarded yet.' }),
   seconds_behind: Type.Number({ description: 'Age of the oldest record among them.' }),

@@ -53,7 +53,10 @@ export class ForwarderDeclarations {
         createdAtMs: known?.createdAtMs ?? Date.now(),
         since: known?.since ?? (start === 'earliest' ? logEnds.map(() => 0) : logEnds),
         ...settings,
-        secrets: generated === undefined ? merged : { ...merged, signing: [{ secret: generated }] },
+        secrets:
+          generated === undefined
+            ? merged
+            : { ...merged, signing: [{ secret: generated, sinceMs: Date.now() }] },
       };
       checkForwarder(forwarder, forwarder.secrets, config.forwardHosts);
       return forwarder;
@@ -91,9 +94,10 @@ export class ForwarderDeclarations {
       }
       checkSigningSecret(secret);
       const [present] = known.secrets.signing;
-      const untilMs = Date.now() + graceSeconds * 1_000;
-      const before = present === undefined || graceSeconds === 0 ? [] : [{ secret: present.secret, untilMs }];
-      return { ...known, secrets: { ...known.secrets, signing: [{ secret }, ...before] } };
+      const sinceMs = Date.now();
+      const untilMs = sinceMs + graceSeconds * 1_000;
+      const before = present === undefined || graceSeconds === 0 ? [] : [{ ...present, untilMs }];
+      return { ...known, secrets: { ...known.secrets, signing: [{ secret, sinceMs }, ...before] } };
     });
     await this.#inForce();
     return secret;

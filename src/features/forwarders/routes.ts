@@ -81,6 +81,8 @@ function credentialsOf(input: {
 function describeForwarder(status: ForwarderStatus): ForwarderDocument {
   const { forwarder, counts, lastError, lastDeliveredAtMs, nextAttemptAtMs } = status;
   const { secrets, destination, filter } = forwarder;
+  const [signing, oldSigning] = secrets.signing;
+  const isOldValid = (oldSigning?.untilMs ?? 0) > Date.now();
   return {
     name: forwarder.name,
     ...destination,
@@ -93,6 +95,8 @@ function describeForwarder(status: ForwarderStatus): ForwarderDocument {
     credentials: Object.keys(secrets.credentials ?? {})[0] ?? null,
     tls: Object.keys(secrets.tls),
     created_at: timeTextOf(forwarder.createdAtMs),
+    secret_since: timeTextOf(signing?.sinceMs),
+    old_secret_until: isOldValid ? timeTextOf(oldSigning?.untilMs) : null,
     state: status.state,
     behind: status.behind,
     seconds_behind: status.secondsBehind,

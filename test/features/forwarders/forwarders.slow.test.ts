@@ -368,6 +368,7 @@ it('secrets are told once or never, stay with their destination, and can be rota
   await vi.waitFor(() => expect(receiver.batches[0]?.headers).toMatchObject(secrets), patience);
   const shown = (await ask('GET', '/hook')).body;
   expect(shown).toMatchObject({ headers: ['authorization'], tls: ['ca'], credentials: null });
+  expect(shown).toMatchObject({ secret_since: expect.any(String), old_secret_until: null });
   const elsewhere = { type: 'webhook', url: 'https://other.example.com/' };
   expect(await ask('PUT', '/hook', elsewhere)).toMatchObject({
     status: 400,
@@ -381,6 +382,9 @@ it('secrets are told once or never, stay with their destination, and can be rota
   expect(same).toMatchObject({ headers: ['authorization'], timeout_seconds: 2, secret: null });
 
   const { secret } = (await ask('POST', '/hook/rotate-secret', { grace_seconds: 100 })).body;
+  const rotated = (await ask('GET', '/hook')).body;
+  expect(Date.parse(rotated.secret_since)).toBeGreaterThan(Date.parse(shown.secret_since));
+  expect(Date.parse(rotated.old_secret_until) - Date.parse(rotated.secret_since)).toBe(100_000);
   const count = receiver.batches.length;
   await send(1);
   await vi.waitFor(() => expect(receiver.batches.length).toBeGreaterThan(count), patience);

@@ -203,7 +203,7 @@ function ForwarderFacts({ forwarder }: { forwarder: ForwarderDocument }) {
   const filters = [...(filter.kinds ?? []), ...(filter.schemas ?? [])].join(', ');
   const { isSigned } = destinationForm(forwarder.type);
   const secrets = [
-    ...(isSigned ? ['signing secret'] : []),
+    ...(isSigned && forwarder.secret_since === null ? ['signing secret'] : []),
     ...headers.map((header) => `header ${header}`),
     ...(credentials === null ? [] : [credentials]),
     ...tls,
@@ -226,6 +226,16 @@ function ForwarderFacts({ forwarder }: { forwarder: ForwarderDocument }) {
             <Untrusted text={text} lengthMax={2_000} />
           </Fact>
         ))}
+        {forwarder.secret_since !== null && (
+          <Fact name="Signing secret">
+            since <Moment time={forwarder.secret_since} />
+            {forwarder.old_secret_until !== null && (
+              <>
+                ; the old one signs too, and ends <Moment time={forwarder.old_secret_until} />
+              </>
+            )}
+          </Fact>
+        )}
         <Fact name="Delivered">
           {last_delivered_at === null ? 'nothing yet' : <Moment time={last_delivered_at} />}
         </Fact>

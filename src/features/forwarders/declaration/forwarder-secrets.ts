@@ -38,7 +38,10 @@ export function mergedSecrets(
   const retained = isSame ? before : undefined;
   const credentials =
     others.credentials === undefined ? retained?.credentials : (others.credentials ?? undefined);
-  const present = signing === undefined ? before?.signing : [{ secret: signing }];
+  const [current] = before?.signing ?? [];
+  // Declared again, it is no newer.
+  const isKnown = signing === undefined || signing === current?.secret;
+  const present = isKnown ? before?.signing : [{ secret: signing, sinceMs: Date.now() }];
   return {
     signing: kindOf(destination).isSigned ? (present ?? []) : [],
     headers: others.headers ?? retained?.headers ?? [],

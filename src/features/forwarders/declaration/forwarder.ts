@@ -41,6 +41,8 @@ export interface ForwarderTls {
 /** A signing key in the format of Standard Webhooks: `whsec_` and base64. */
 export interface SigningSecret {
   secret: string;
+  /** When it was set; absent if that was not noted yet. */
+  sinceMs?: number;
   /** Absent: the current one. */
   untilMs?: number;
 }
