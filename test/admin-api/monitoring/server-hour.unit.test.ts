@@ -5,7 +5,10 @@ import { latencyBounds } from '../../../src/core/telemetry/worker-metrics.ts';
 it('a minute has what came in it, and how slow its slowest hundredth was', () => {
   const latencies = Array<number>(latencyBounds.length + 1).fill(0);
   const beat = { route: 'POST /v1/heartbeat', answered: 0, failed: 0 };
-  const counted = (): CountedRequests => ({ routes: new Map([['', { ...beat }]]), latencies: [...latencies] });
+  const counted = (): CountedRequests => ({
+    routes: new Map([['', { ...beat }]]),
+    latencies: [...latencies],
+  });
   const answer = (requests: number, bucket: number, failed = 0): void => {
     beat.answered += requests;
     beat.failed += failed;

@@ -32,12 +32,7 @@ function HourCharts({ hour }: { hour: ServerHourDocument }) {
   const shape = { times: lines.times, span, unknownUntil, isFromZero: true, isStepped: true };
   return (
     <div class="below stack">
-      <Chart
-        label="Requests"
-        values={lines.requests}
-        format={(value) => `${rateText(value)}/s`}
-        {...shape}
-      />
+      <Chart label="Requests" values={lines.requests} format={(value) => `${rateText(value)}/s`} {...shape} />
       <Chart label="p99" values={lines.p99} format={millisecondsText} {...shape} />
       {lines.failed.some((value) => value > 0) && (
         <Chart
