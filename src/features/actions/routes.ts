@@ -1,6 +1,7 @@
 import type { HandlerOf, Handlers } from '../../admin-api/request/routes.ts';
 import type { Principal } from '../../admin-api/request/scope.ts';
 import { timeTextOf } from '../../admin-api/request/times.ts';
+import type { Turn } from '../../admin-api/request/turn.ts';
 import type {
   ActionChangeBody,
   ActionDocument,
@@ -10,7 +11,6 @@ import type {
   actionRoutes,
 } from '../../contract/action.ts';
 import type { TrialDocument } from '../../contract/action-run.ts';
-import { EventLoopBudget } from '../../core/async.ts';
 import { testBytesPerActionMax } from '../../core/bounds.ts';
 import { ApiError } from '../../core/errors.ts';
 import { schemaNamePattern } from '../../core/identity.ts';
@@ -181,12 +181,10 @@ const deployAction =
   };
 
 /** Parsing what a trial shows may take a tenth of a second, so others have turns meanwhile. */
-const turns = new EventLoopBudget();
-
-async function describeTrial(fleetId: string, trial: RunTrial): Promise<TrialDocument> {
+async function describeTrial(trial: RunTrial, turn: Turn): Promise<TrialDocument> {
   const mails: TrialDocument['mails'] = [];
   for (const mail of trial.mails) {
-    await turns.take(fleetId);
+    await turn();
     mails.push({
       record: mail.record,
       device: mail.device,
@@ -196,14 +194,19 @@ async function describeTrial(fleetId: string, trial: RunTrial): Promise<TrialDoc
       replace_key: mail.replaceKey ?? null,
     });
   }
+  const state: TrialDocument['state'] = [];
+  for (const { key, value } of trial.state) {
+    await turn();
+    state.push(
+      value === null ? { key, removed: true } : { key, removed: false, value: JSON.parse(value) as unknown },
+    );
+  }
   return {
     error: trial.error ?? null,
     reason: trial.reason ?? null,
     records: trial.records,
     mails,
-    state: trial.state.map(({ key, value }) =>
-      value === null ? { key, removed: true } : { key, removed: false, value: JSON.parse(value) },
-    ),
+    state,
     log: [...trial.log],
     cpu_milliseconds: trial.cpuMilliseconds,
     wall_milliseconds: trial.wallMilliseconds,
@@ -212,16 +215,14 @@ async function describeTrial(fleetId: string, trial: RunTrial): Promise<TrialDoc
 
 const tryAction =
   (parts: Parts): HandlerOf<Routes, 'POST /fleets/{fleet_id}/actions/{name}/test'> =>
-  async ({ params: { fleet_id, name }, body: { record, test, draft }, principal }) => {
+  async ({ params: { fleet_id, name }, body: { record, test, draft }, principal, turn }) => {
     const tried = draft && actionDraftOf(draft, await running(parts, fleet_id, name));
     if ((record === undefined) === (test === undefined)) {
       throw new ApiError('invalid_body', { msg: 'The body has either a record or a test.' });
     }
     const input = record === undefined ? { test: testOf(test ?? {}) } : { record };
-    return describeTrial(
-      fleet_id,
-      await parts.actionWork.test(fleet_id, name, askerOf(principal), input, tried),
-    );
+    const trial = await parts.actionWork.test(fleet_id, name, askerOf(principal), input, tried);
+    return describeTrial(trial, turn);
   };
 
 /** Handles `/fleets/{fleet_id}/actions`: the actions by name, their versions, and trying one. */

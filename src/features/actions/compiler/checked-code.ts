@@ -2,7 +2,6 @@ import { ApiError } from '../../../core/errors.ts';
 import type { SchemaText } from '../../../declarations/fleet.ts';
 import type { ActionTrigger } from '../declaration/action.ts';
 import { sourceBytesMax, triggersMax } from '../declaration/action-draft.ts';
-import { payloadType } from './payload-type.ts';
 import type { TypeFault } from './type-check.ts';
 
 /** A source, and the schemas whose records it runs for; absent: of any payload. */
@@ -14,10 +13,10 @@ export interface CheckedCode {
 }
 
 /**
- * TypeScript type of the payloads that the code runs for.
+ * Texts of the schemas that payloads of the code's records match.
  * @throws ApiError invalid_action if there is more to check than a deployment may have.
  */
-export function payloadTypeFor({ source, on = [] }: CheckedCode, schemas: readonly SchemaText[]): string {
+export function schemasOf({ source, on = [] }: CheckedCode, schemas: readonly SchemaText[]): string[] {
   if (Buffer.byteLength(source) > sourceBytesMax) {
     throw new ApiError('invalid_action', {
       msg: `The source is larger than ${sourceBytesMax} bytes in UTF-8.`,
@@ -26,10 +25,9 @@ export function payloadTypeFor({ source, on = [] }: CheckedCode, schemas: readon
   if (on.length > triggersMax) {
     throw new ApiError('invalid_action', { msg: `An action listens to at most ${triggersMax} schemas.` });
   }
-  const wanted = schemas
+  return schemas
     .filter(({ kind, name }) => on.some((one) => one.kind === kind && one.schema === name))
-    .map(({ text }) => payloadType(JSON.parse(text)));
-  return wanted.length === 0 ? 'JsonObject' : wanted.map((type) => `(${type})`).join(' | ');
+    .map(({ text }) => text);
 }
 
 /** @throws ApiError invalid_action, with each error under its line and column. */

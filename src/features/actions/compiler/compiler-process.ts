@@ -2,6 +2,7 @@ import '../../../core/private-process.ts';
 import { writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { Worker } from 'node:worker_threads';
+import { payloadType } from './payload-type.ts';
 import { javascriptOf, type Translation } from './translation.ts';
 import { faultsIn, type TypeFault } from './type-check.ts';
 
@@ -11,7 +12,8 @@ import { faultsIn, type TypeFault } from './type-check.ts';
  */
 export type CompilerTask =
   | { type: 'translate'; source: string; name: string }
-  | { type: 'check'; source: string; payload: string };
+  /** `schemas`: texts of those whose payloads the source is run for; none: any payload. */
+  | { type: 'check'; source: string; schemas: readonly string[] };
 
 /** `failed`: the source is nested too deeply. The compiler may be in any state then. */
 export type CompilerMessage =
@@ -30,7 +32,7 @@ function answer(message: CompilerMessage): void {
 function perform(task: CompilerTask): CompilerMessage {
   try {
     return task.type === 'check'
-      ? { type: 'checked', faults: faultsIn(task.source, task.payload) }
+      ? { type: 'checked', faults: faultsIn(task.source, payloadType(task.schemas)) }
       : { type: 'translated', ...javascriptOf(task.source, task.name) };
   } catch {
     return { type: 'failed' };
@@ -63,5 +65,5 @@ offerToEnd();
 setPriority(niceness);
 process.on('message', (task: CompilerTask) => answer(perform(task)));
 // Parses the libraries, and has the engine compile what every task needs: no task is to pay for it.
-perform({ type: 'check', source: 'export default () => {};', payload: 'JsonObject' });
+perform({ type: 'check', source: 'export default () => {};', schemas: [] });
 answer({ type: 'ready' });

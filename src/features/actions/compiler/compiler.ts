@@ -3,7 +3,7 @@ import type { Log } from '../../../core/telemetry/log.ts';
 import type { SchemaText } from '../../../declarations/fleet.ts';
 import { type Asker, ThreadSchedule } from '../queue/schedule.ts';
 import { harmless } from '../sandbox/text.ts';
-import { type CheckedCode, payloadTypeFor } from './checked-code.ts';
+import { type CheckedCode, schemasOf } from './checked-code.ts';
 import {
   CompilerChild,
   type CompilerLoss,
@@ -71,8 +71,8 @@ export class Compiler {
     code: CheckedCode,
     schemas: readonly SchemaText[],
   ): Promise<readonly TypeFault[]> {
-    const payload = payloadTypeFor(code, schemas);
-    const answer = await this.#run(request, { type: 'check', source: code.source, payload });
+    const { source } = code;
+    const answer = await this.#run(request, { type: 'check', source, schemas: schemasOf(code, schemas) });
     if ('faults' in answer) return answer.faults;
     const advice = 'Simplify them, or force the deployment.';
     throw new ApiError('invalid_action', {

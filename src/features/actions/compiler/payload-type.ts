@@ -6,10 +6,16 @@ const textMax = 65_536;
 const literalsMax = 200;
 const anything = 'any';
 
-/** The TypeScript type of what a JSON Schema accepts, as far as it is plain to say; `any` for the rest. */
-export function payloadType(schema: unknown): string {
-  const type = typeOf(schema, 0);
-  return type.length > textMax ? anything : type;
+/**
+ * The TypeScript type of what one of some JSON Schemas accepts, as far as it is plain to say; `any` for the rest. Without
+ * a schema that of every payload.
+ */
+export function payloadType(schemas: readonly string[]): string {
+  if (schemas.length === 0) return 'JsonObject';
+  return schemas
+    .map((text) => typeOf(JSON.parse(text), 0))
+    .map((type) => `(${type.length > textMax ? anything : type})`)
+    .join(' | ');
 }
 
 function typeOf(schema: unknown, depth: number): string {

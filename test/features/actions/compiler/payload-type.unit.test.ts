@@ -23,7 +23,12 @@ it.each([
   [false, 'never'],
   [true, 'any'],
 ])('the type of %j', (schema, type) => {
-  expect(payloadType(schema)).toBe(
-    schema !== null && typeof schema === 'object' && 'anyOf' in schema && type !== 'any' ? `(${type})` : type,
-  );
+  const part =
+    schema !== null && typeof schema === 'object' && 'anyOf' in schema && type !== 'any' ? `(${type})` : type;
+  expect(payloadType([JSON.stringify(schema)])).toBe(`(${part})`);
+});
+
+it('the type of a payload that matches one of some schemas, or needs to match none', () => {
+  expect(payloadType([])).toBe('JsonObject');
+  expect(payloadType(['{"type":"string"}', 'true'])).toBe('((string)) | (any)');
 });
