@@ -184,6 +184,8 @@ describe.each(engines)('sync on $name', (engine) => {
       expect(await read(16, 25, records)).toEqual(ids.slice(0, 2));
       expect(await read(16, 24, records)).toEqual(ids.slice(0, 1));
       expect(await read(16, 11, records)).toEqual([]);
+      expect(await read(1, 12, records)).toEqual(ids.slice(0, 1));
+      expect(await read(1, 11, records)).toEqual([]);
     }
     const { mailbox } = await sync({ device: second });
     expect(mailbox).toEqual({ size: 0, mails: [] });
