@@ -150,6 +150,16 @@ const declaredForwarderDocument = Type.Interface([forwarderDocument], {
   warning: nullable('string', { description: 'Why the destination takes no connections now.' }),
 });
 
+const minutes = (description: string) => Type.Array(Type.Integer(), { description });
+const forwarderHourDocument = Type.Object({
+  time,
+  from: Type.String({ description: 'When the first minute began: an hour ago, or when it started here.' }),
+  delivered: minutes('Records delivered, by minute; the last one is not over.'),
+  failed: minutes('Likewise, records in failed attempts, which are retried.'),
+  refused: minutes('Likewise, records that the destination refused for good.'),
+});
+export type ForwarderHourDocument = Static<typeof forwarderHourDocument>;
+
 /** Result of a test event. */
 const forwarderTrialDocument = Type.Object({
   result: Type.Enum(['delivered', 'refused', 'failed']),
@@ -216,6 +226,12 @@ export const forwarderRoutes = declareRoutes({
     scope: 'read',
     summary: 'Show a forwarder',
     answers: { 200: forwarderDocument },
+  },
+  'GET /fleets/{fleet_id}/forwarders/{name}/hour': {
+    scope: 'read',
+    summary: 'Show the last hour of a forwarder',
+    description: 'In memory of the node that runs it, so from its start there on.',
+    answers: { 200: forwarderHourDocument },
   },
   'PATCH /fleets/{fleet_id}/forwarders/{name}': {
     scope: 'admin',

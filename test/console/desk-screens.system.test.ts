@@ -54,7 +54,7 @@ const screens: DeskScreen[] = [
   {
     name: 'Forwarder',
     place: () => 'forwarders/lost',
-    texts: [/unreachable.*the next attempt is/, 'None: its destination'],
+    texts: [/unreachable.*the next attempt is/, 'None: its destination', 'In failed attempts'],
   },
   { name: 'Tokens', place: () => 'access', texts: ['dashboard', '<img src=x'] },
   { name: 'New token', place: () => 'access/tokens?new=1', texts: ['Make the token'] },

@@ -224,6 +224,7 @@ it('a forwarder is paused and resumed, and what its receiver refused is seen who
     if (await newer.isVisible()) await newer.click();
     return (await letters.count()) === hostilePayloads.length;
   });
+  await page.getByRole('img', { name: 'Refused over time' }).waitFor();
   for (const letter of await letters.all()) await letter.click();
   await page.getByText('9007199254740993').waitFor();
   await page.getByText('U+200B').first().waitFor();

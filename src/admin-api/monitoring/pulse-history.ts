@@ -1,12 +1,14 @@
 import { SingleFlight, yieldToEventLoop } from '../../core/async.ts';
+import { MinuteRing, minuteMs, minuteOf } from '../../core/minute-ring.ts';
 import { pulseKinds } from '../../domain/pulse-kinds.ts';
 
 /** Requests that are counted by kind, and the devices that there were: the columns of a minute. */
 export const pulseColumns = [...pulseKinds, 'connected', 'active'] as const;
 const connectedAt = pulseColumns.indexOf('connected');
 const activeAt = pulseColumns.indexOf('active');
+/** A minute without requests, whose devices were not counted. */
+const blank = pulseColumns.map((_, at) => (at === connectedAt || at === activeAt ? Number.NaN : 0));
 
-const minuteMs = 60_000;
 const minutesKept = 60;
 /** Interval of taking counts from the threads. */
 const takeMs = 10_000;
@@ -27,55 +29,13 @@ interface Source {
   devicesOf(fleetId: string): Promise<DevicesNow>;
 }
 
-/** A ring of the last minutes of one fleet. */
-class FleetHistory {
-  readonly #cells = new Float64Array(minutesKept * pulseColumns.length);
-  #minute: number;
-
-  constructor(minute: number) {
-    this.#minute = minute;
-    this.#clear(0, minutesKept);
-  }
-
-  /** The cells of this minute, which is none before the last one asked for. */
-  at(minute: number): Float64Array {
-    const passed = Math.min(minute - this.#minute, minutesKept);
-    for (let next = 1; next <= passed; next += 1) {
-      const slot = (minute - passed + next) % minutesKept;
-      this.#clear(slot, slot + 1);
-    }
-    this.#minute = Math.max(minute, this.#minute);
-    return this.#slot(minute);
-  }
-
-  /** The cells of each of these minutes, the last one being now. */
-  span(first: number, last: number): Float64Array[] {
-    this.at(last);
-    return Array.from({ length: last - first + 1 }, (_, index) => this.#slot(first + index));
-  }
-
-  #slot(minute: number): Float64Array {
-    const start = (minute % minutesKept) * pulseColumns.length;
-    return this.#cells.subarray(start, start + pulseColumns.length);
-  }
-
-  #clear(from: number, to: number): void {
-    for (let slot = from; slot < to; slot += 1) {
-      const cells = this.#slot(slot);
-      cells.fill(0);
-      cells[connectedAt] = Number.NaN;
-      cells[activeAt] = Number.NaN;
-    }
-  }
-}
-
 /** The last hour of each fleet that has requests, by minute. A fleet without any takes neither memory nor time. */
 export class PulseHistory {
   readonly #source: Source;
   readonly #firstMinute: number;
   readonly #timer: NodeJS.Timeout;
   /** The fleet with the latest request comes last. */
-  readonly #fleets = new Map<string, { history: FleetHistory; minute: number }>();
+  readonly #fleets = new Map<string, { history: MinuteRing; minute: number }>();
   readonly #taking = new SingleFlight(() => this.#take());
   #sampledMinute: number;
   /** Fleets that wait for their devices to be counted in this minute. */
@@ -98,7 +58,7 @@ export class PulseHistory {
     await this.#taking.run();
     const last = minuteOf(Date.now());
     const first = Math.max(this.#firstMinute, last - minutesKept + 1);
-    const { history } = this.#fleets.get(fleetId) ?? { history: new FleetHistory(last) };
+    const { history } = this.#fleets.get(fleetId) ?? { history: new MinuteRing(minutesKept, blank, last) };
     return { fromMs: first * minuteMs, minutes: history.span(first, last) };
   }
 
@@ -116,7 +76,10 @@ export class PulseHistory {
     const taken = await this.#source.takePulses();
     const minute = minuteOf(Date.now());
     for (const [fleetId, counts] of taken) {
-      const fleet = this.#fleets.get(fleetId) ?? { history: new FleetHistory(minute), minute };
+      const fleet = this.#fleets.get(fleetId) ?? {
+        history: new MinuteRing(minutesKept, blank, minute),
+        minute,
+      };
       const cells = fleet.history.at(minute);
       // A column of each
       for (const [at, count] of counts.entries()) cells[at] = (cells[at] as number) + count;
@@ -147,8 +110,4 @@ export class PulseHistory {
       await yieldToEventLoop();
     }
   }
-}
-
-function minuteOf(timeMs: number): number {
-  return Math.floor(timeMs / minuteMs);
 }

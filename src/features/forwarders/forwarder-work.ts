@@ -31,6 +31,14 @@ export interface ForwarderStatus {
   nextAttemptAtMs: number | undefined;
 }
 
+/** Records of the last hour by minute, since the start at most: delivered, in failed attempts, refused. */
+export interface ForwarderHour {
+  fromMs: number;
+  delivered: readonly number[];
+  failed: readonly number[];
+  refused: readonly number[];
+}
+
 /** A record that the destination refused. */
 export interface ForwarderDeadLetter extends FailedRecord {
   reason: string;
@@ -71,6 +79,8 @@ export interface ForwarderWork {
   all(): AsyncIterable<ForwarderStatus>;
   /** Once everything that was declared before the call is in force. */
   get(fleetId: string, name: string): Promise<ForwarderStatus>;
+  /** The last hour, where it runs. */
+  hour(fleetId: string, name: string): Promise<ForwarderHour>;
   /** Settles once everything that was declared before the call is in force. */
   followed(): Promise<void>;
   /** Why its destination takes no connections now; undefined if it does. Nothing is sent to it. */

@@ -6,7 +6,7 @@ import type { Forwarder } from './declaration/forwarder.ts';
 import type { Forwarders } from './declaration/forwarders.ts';
 import type { Subscriptions } from './delivery/log-source.ts';
 import { type ForwarderDeadLetters, forwarderKey } from './forwarder-dead-letters.ts';
-import type { ForwarderStatus, ForwarderTrial, ForwarderWork } from './forwarder-work.ts';
+import type { ForwarderHour, ForwarderStatus, ForwarderTrial, ForwarderWork } from './forwarder-work.ts';
 import type { Forwarding } from './forwarding.ts';
 import { unreachableReason } from './senders/reachability.ts';
 
@@ -71,6 +71,10 @@ export class LocalForwarderWork implements ForwarderWork {
     await this.followed();
     const logEnds = await this.#options.subscriptions.logEnds();
     return this.#statusAt(this.#options.forwarders.get(fleetId, name), logEnds);
+  }
+
+  async hour(fleetId: string, name: string): Promise<ForwarderHour> {
+    return this.#options.forwarding.stats(this.#options.forwarders.get(fleetId, name)).hour();
   }
 
   async unreachable(fleetId: string, name: string): Promise<string | undefined> {

@@ -164,6 +164,11 @@ export function forwarderHandlers(parts: Parts): Handlers<typeof forwarderRoutes
     },
     'GET /fleets/{fleet_id}/forwarders/{name}': async ({ params: { fleet_id, name } }) =>
       describeForwarder(await forwarderWork.get(fleet_id, name)),
+    'GET /fleets/{fleet_id}/forwarders/{name}/hour': async ({ params: { fleet_id, name } }) => {
+      const { fromMs, delivered, failed, refused } = await forwarderWork.hour(fleet_id, name);
+      const columns = { delivered: [...delivered], failed: [...failed], refused: [...refused] };
+      return { time: timeTextOf(Date.now()), from: timeTextOf(fromMs), ...columns };
+    },
     'PATCH /fleets/{fleet_id}/forwarders/{name}': async ({ params, body: { enabled }, audited }) => {
       audited.about = { enabled: String(enabled) };
       return describeForwarder(await forwarders.change(params.fleet_id, params.name, { enabled }));

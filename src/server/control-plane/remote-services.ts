@@ -85,6 +85,7 @@ const remoteMethods = {
   forwarderWork: {
     list: true,
     get: true,
+    hour: true,
     followed: true,
     // From where records are sent, which may reach other hosts than this node does.
     unreachable: true,

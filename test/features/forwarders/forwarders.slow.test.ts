@@ -391,6 +391,9 @@ it('secrets are told once or never, stay with their destination, and can be rota
   const batch = receiver.batches.at(-1) as ReceivedBatch;
   for (const either of [before, secret]) new Webhook(either).verify(batch.text, batch.headers);
   expect(receiver.badSignatures).toEqual([]);
+  const { body: hour } = await ask('GET', '/hook/hour');
+  expect(hour.delivered.at(-1) + (hour.delivered.at(-2) ?? 0)).toBeGreaterThan(0);
+  expect(hour.delivered).toHaveLength(hour.failed.length);
 
   const told = JSON.stringify([shown, same, (await ask('GET', '')).body]) + server.stderr;
   for (const text of ['hidden-header', before.slice(6), secret.slice(6), 'of the receiver']) {

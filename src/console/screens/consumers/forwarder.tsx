@@ -18,6 +18,7 @@ import { useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { DeleteReader } from './delete-reader.tsx';
 import { ForwarderForm } from './forwarder-form.tsx';
+import { ForwarderHour } from './forwarder-hour.tsx';
 import { isFarBehind, PauseReader, ReaderState } from './reader.tsx';
 import { RefusedRecords } from './refused-records.tsx';
 import { RotateSigningSecret } from './rotate-signing-secret.tsx';
@@ -55,16 +56,7 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
       }
       commands={[{ command: ['forwarder', 'show', name, '--fleet', fleetId], request: { path } }]}
     >
-      {value && asked === 'change' && (
-        <ForwarderForm fleetId={fleetId} known={value} onDone={refresh} onClose={close} />
-      )}
-      {asked === 'secret' && <RotateSigningSecret name={name} path={path} onClose={close} />}
-      {value && asked === 'deletion' && (
-        <DeleteReader fleetId={fleetId} what="forwarder" path={path} onClose={close}>
-          <strong>{name}</strong> goes for good, with its place in the log
-          {value.dead_letters > 0 && ` and its ${value.dead_letters.toLocaleString('en')} dead letters`}.
-        </DeleteReader>
-      )}
+      {value && asked && <Dialog {...{ fleetId, path, forwarder: value, asked, refresh }} onClose={close} />}
       <Loaded resource={forwarder}>
         {(document) => (
           <>
@@ -73,6 +65,7 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
             <ForwarderFigures forwarder={document} />
             <div class="columns">
               <div>
+                <ForwarderHour path={path} />
                 <RefusedRecords
                   fleetId={fleetId}
                   path={path}
@@ -92,6 +85,30 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
 }
 
 type Asked = 'change' | 'secret' | 'deletion';
+
+interface DialogProps {
+  fleetId: string;
+  path: Path<'/fleets/{fleet_id}/forwarders/{name}'>;
+  forwarder: ForwarderDocument;
+  asked: Asked;
+  refresh: () => void;
+  onClose: () => void;
+}
+
+/** What was chosen of the menu. */
+function Dialog({ fleetId, path, forwarder, asked, refresh, onClose }: DialogProps) {
+  const { name, dead_letters } = forwarder;
+  if (asked === 'change')
+    return <ForwarderForm fleetId={fleetId} known={forwarder} onDone={refresh} onClose={onClose} />;
+  if (asked === 'secret')
+    return <RotateSigningSecret name={name} path={path} onDone={refresh} onClose={onClose} />;
+  return (
+    <DeleteReader fleetId={fleetId} what="forwarder" path={path} onClose={onClose}>
+      <strong>{name}</strong> goes for good, with its place in the log
+      {dead_letters > 0 && ` and its ${dead_letters.toLocaleString('en')} dead letters`}.
+    </DeleteReader>
+  );
+}
 
 function ForwarderMenu(props: { forwarder: ForwarderDocument; onAsk: (asked: Asked) => void }) {
   const { forwarder, onAsk } = props;

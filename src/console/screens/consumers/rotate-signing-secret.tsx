@@ -7,6 +7,8 @@ import { call } from '../../server/client.ts';
 export interface RotateSigningSecretProps {
   name: string;
   path: Path<'/fleets/{fleet_id}/forwarders/{name}'>;
+  /** Called as it closes: there may be a new one. */
+  onDone: () => void;
   onClose: () => void;
 }
 
@@ -18,13 +20,16 @@ const graces = [
 ] as const;
 
 /** Makes a new signing secret of a webhook, shown this one time. */
-export function RotateSigningSecret({ name, path, onClose }: RotateSigningSecretProps) {
+export function RotateSigningSecret({ name, path, onDone, onClose }: RotateSigningSecretProps) {
   return (
     <MakeDrawer
       title="New signing secret"
       verb="Make a new secret"
       secret="signing secret"
-      onClose={onClose}
+      onClose={() => {
+        onClose();
+        onDone();
+      }}
       make={(text) =>
         call('POST', below(path, '/rotate-secret', {}), { body: { grace_seconds: Number(text('grace')) } })
       }

@@ -118,6 +118,11 @@ function Settings({ draft, onChange }: Pick<MailFormProps, 'draft' | 'onChange'>
   );
 }
 
+function nameHint(name: string, hasNoSchema: boolean): string | false {
+  if (name === '') return 'Its name: one with a schema is offered as a form';
+  return hasNoSchema && 'It has no schema: any payload is taken.';
+}
+
 /** The payload is last: its schema, once it is read, changes how much room it takes. */
 function NameAndPayload(props: Pick<MailFormProps, 'fleetId' | 'draft' | 'errors' | 'onChange'>) {
   const { fleetId, draft, errors, onChange } = props;
@@ -163,9 +168,7 @@ function NameAndPayload(props: Pick<MailFormProps, 'fleetId' | 'draft' | 'errors
           ))}
         </datalist>
         <span class="hint is-line" role="status">
-          {draft.name === ''
-            ? 'Its name: one with a schema is offered as a form'
-            : schemas.value && !hasSchema && 'It has no schema: any payload is taken.'}
+          {nameHint(draft.name, schemas.value !== undefined && !hasSchema)}
         </span>
       </div>
       <Settings draft={draft} onChange={onChange} />

@@ -1,19 +1,27 @@
 import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { deviceIdOf } from '../../../core/identity.ts';
+import { MinuteRing, minuteMs, minuteOf } from '../../../core/minute-ring.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { Hold } from '../../../domain/hold.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
 import type { Forwarder } from '../declaration/forwarder.ts';
 import type { DeadLetterOutcome } from '../forwarder-dead-letters.ts';
+import type { ForwarderHour } from '../forwarder-work.ts';
 import { LinkedAbort } from '../senders/linked-abort.ts';
 import type { Outcome, Sender } from '../senders/sender.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { Source, SourceBatch } from './source.ts';
 
+const minutesKept = 60;
+/** What is counted of each minute: records delivered, in failed attempts, and refused. */
+const hourColumns = { delivered: 0, failed: 1, refused: 2 };
+
 /** Counters and errors of one forwarder since the server started. */
 export class ForwarderStats {
   readonly counts = { delivered: 0, failed: 0, dead: 0, dropped: 0 };
+  readonly #firstMinute = minuteOf(Date.now());
+  readonly #minutes = new MinuteRing(minutesKept, [0, 0, 0], this.#firstMinute);
   lastError: { atMs: number; msg: string; recoveredAtMs: number | undefined } | undefined;
   lastDeliveredAtMs: number | undefined;
   /** Some of the last accepted records, by device, to probe whether the destination accepts anything. */
@@ -25,6 +33,7 @@ export class ForwarderStats {
 
   delivered(records: number): void {
     this.counts.delivered += records;
+    this.#inMinute('delivered', records);
     this.lastDeliveredAtMs = Date.now();
     if (this.lastError !== undefined) this.lastError.recoveredAtMs ??= this.lastDeliveredAtMs;
   }
@@ -32,13 +41,36 @@ export class ForwarderStats {
   /** Counts an attempt that is retried. */
   failed(records: number, msg: string): void {
     this.counts.failed += records;
+    this.#inMinute('failed', records);
     this.#failedWith(msg);
   }
 
   /** Counts a record that is not sent again, dead-lettered or dropped. */
   dead(msg: string, isStored: boolean): void {
     this.counts[isStored ? 'dead' : 'dropped'] += 1;
+    this.#inMinute('refused', 1);
     this.#failedWith(msg);
+  }
+
+  /** The last hour, by minute. */
+  hour(): ForwarderHour {
+    const last = minuteOf(Date.now());
+    const first = Math.max(this.#firstMinute, last - minutesKept + 1);
+    const minutes = this.#minutes.span(first, last);
+    const column = (name: keyof typeof hourColumns): number[] =>
+      minutes.map((cells) => cells[hourColumns[name]] ?? 0);
+    return {
+      fromMs: first * minuteMs,
+      delivered: column('delivered'),
+      failed: column('failed'),
+      refused: column('refused'),
+    };
+  }
+
+  #inMinute(name: keyof typeof hourColumns, records: number): void {
+    const cells = this.#minutes.at(minuteOf(Date.now()));
+    const at = hourColumns[name];
+    cells[at] = (cells[at] ?? 0) + records;
   }
 
   #failedWith(msg: string): void {
