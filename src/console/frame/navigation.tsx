@@ -70,7 +70,7 @@ export function Navigation({ fleetId, children }: { fleetId: string; children: C
     <>
       <button type="button" class="button menu-button" popovertarget="screens">
         <Icon name="menu" />
-        {current?.name ?? 'Screens'}
+        <span class="cut">{current?.name ?? 'Screens'}</span>
         {current?.part !== 'dead-letters' && <LetterCount isBesideOther />}
       </button>
       <nav id="screens" aria-label="Screens" popover="auto" ref={menu}>

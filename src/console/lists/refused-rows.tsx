@@ -13,7 +13,7 @@ export const refusalWords: Readonly<Record<FleetRefusalDocument['reason'], strin
 };
 
 /** Why it was refused: where its body does not match, and what it had there. */
-export function refusalText({
+export function whyRefused({
   msg,
   path,
   path_msg,
@@ -48,7 +48,7 @@ export function RefusedRows(props: {
               </span>
             )}
             <span class="cut grow soft small">
-              <Untrusted text={refusalText(one)} lengthMax={200} />
+              <Untrusted text={whyRefused(one)} lengthMax={200} />
             </span>
             {accepted_at !== null && accepted_at > last_at && <span class="small soft">accepted since</span>}
             {count > 1 && <span class="small soft">{count.toLocaleString('en')}×</span>}

@@ -6,14 +6,17 @@ import { Loaded } from '../../parts/banner.tsx';
 import { clockText } from '../../server/clock.ts';
 import { useDocument } from '../../server/resource.ts';
 
-const everySeconds = 20;
+const everySeconds = 60;
 const hourSeconds = 3_600;
 const minuteSeconds = 60;
 
 const perMinute = (value: number): string => `${Math.round(value).toLocaleString('en')}/min`;
 
+const total = (counts: readonly number[]): string =>
+  counts.reduce((sum, count) => sum + count, 0).toLocaleString('en');
+
 /** What the forwarder delivered and failed at in the last hour. */
-export function ForwarderHour({ path }: { path: Path<'/fleets/{fleet_id}/forwarders/{name}'> }) {
+export function ForwarderLastHour({ path }: { path: Path<'/fleets/{fleet_id}/forwarders/{name}'> }) {
   const hour = useDocument(below(path, '/hour', {}), everySeconds);
   return (
     <Section title="Last hour" note={<span class="read">records, by minute</span>}>
@@ -41,6 +44,7 @@ function HourCharts({ hour }: { hour: ForwarderHourDocument }) {
       {drawn.map(([label, values]) => (
         <Chart
           key={label}
+          latest={<span class="strong">{total(values)} in the hour</span>}
           format={perMinute}
           isFromZero
           isStepped

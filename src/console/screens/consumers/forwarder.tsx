@@ -18,7 +18,7 @@ import { useDocument } from '../../server/resource.ts';
 import { useSubmit } from '../../server/submit.ts';
 import { DeleteReader } from './delete-reader.tsx';
 import { ForwarderForm } from './forwarder-form.tsx';
-import { ForwarderHour } from './forwarder-hour.tsx';
+import { ForwarderLastHour } from './forwarder-hour.tsx';
 import { isFarBehind, PauseReader, ReaderState } from './reader.tsx';
 import { RefusedRecords } from './refused-records.tsx';
 import { RotateSigningSecret } from './rotate-signing-secret.tsx';
@@ -65,7 +65,7 @@ export function ForwarderScreen({ fleetId, name }: { fleetId: string; name: stri
             <ForwarderFigures forwarder={document} />
             <div class="columns">
               <div>
-                <ForwarderHour path={path} />
+                <ForwarderLastHour path={path} />
                 <RefusedRecords
                   fleetId={fleetId}
                   path={path}

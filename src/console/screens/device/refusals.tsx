@@ -1,6 +1,6 @@
 import type { RefusalDocument } from '../../../contract/monitoring/refusal.ts';
 import { Section } from '../../frame/frame.tsx';
-import { refusalText } from '../../lists/refused-rows.tsx';
+import { whyRefused } from '../../lists/refused-rows.tsx';
 import { Loaded } from '../../parts/banner.tsx';
 import { Moment } from '../../parts/moment.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
@@ -40,7 +40,7 @@ function Refusal(refusal: RefusalDocument) {
         </span>
       </div>
       <div class="small soft">
-        <Untrusted text={refusalText(refusal)} />
+        <Untrusted text={whyRefused(refusal)} />
       </div>
       <code class="small faint">
         <Untrusted text={name === null ? route : route.replace(/:[a-z_]+/, name)} />

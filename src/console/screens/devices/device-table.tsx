@@ -1,7 +1,7 @@
 import { deviceColumns } from '../../../contract/columns/device.ts';
 import type { DeviceDocument } from '../../../contract/device.ts';
 import type { FleetRefusalDocument } from '../../../contract/monitoring/refusal.ts';
-import { refusalText, refusalWords } from '../../lists/refused-rows.tsx';
+import { refusalWords, whyRefused } from '../../lists/refused-rows.tsx';
 import { ListTable, type ListTableProps } from '../../lists/table.tsx';
 import { href } from '../../page/router.ts';
 import { StateMark } from '../../parts/device.tsx';
@@ -39,7 +39,7 @@ function Why({ refusals }: { refusals: readonly FleetRefusalDocument[] }) {
   if (last === undefined) return null;
   const { reason, name, count } = last;
   return (
-    <span title={shownText(refusalText(last))}>
+    <span title={shownText(whyRefused(last))}>
       {refusalWords[reason]}
       {reason === 'schema_mismatch' && name !== null && <Untrusted text={` ${name}`} lengthMax={60} />}
       {count > 1 && `, ${count.toLocaleString('en')}×`}

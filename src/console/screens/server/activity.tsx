@@ -12,7 +12,7 @@ import { bytesText } from '../../parts/bytes.ts';
 import { type Figure, Figures } from '../../parts/facts.tsx';
 import { Untrusted } from '../../parts/untrusted.tsx';
 import { call } from '../../server/client.ts';
-import { ServerHour } from './hour.tsx';
+import { ServerLastHour } from './hour.tsx';
 import { type RouteRate, type ServerRates, useServerRates } from './rates.ts';
 import { Rate, rateText, ShardTable } from './shards.tsx';
 
@@ -25,7 +25,7 @@ export function ServerActivity(props: { fleetId: string; top: TopDocument; onRel
       {top.reasons.length > 0 && <Banner kind="bad">Not ready: {top.reasons.join(', ')}.</Banner>}
       {top.held && <Held onReleased={onReleased} />}
       <ServerFigures top={top} rates={rates} />
-      <ServerHour />
+      <ServerLastHour />
       <div class="columns is-even">
         <div>
           <Routes routes={rates?.routes} />

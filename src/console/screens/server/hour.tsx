@@ -8,7 +8,7 @@ import { clockText } from '../../server/clock.ts';
 import { useDocument } from '../../server/resource.ts';
 import { rateText } from './shards.tsx';
 
-const everySeconds = 20;
+const everySeconds = 60;
 const hourSeconds = 3_600;
 /** A minute that has only begun says nothing yet. */
 const secondsMin = 10;
@@ -16,7 +16,7 @@ const secondsMin = 10;
 const millisecondsText = (value: number): string => `${Number(value.toPrecision(3)).toLocaleString('en')} ms`;
 
 /** How much this node had to do in the last hour, and how quick it was. */
-export function ServerHour() {
+export function ServerLastHour() {
   const hour = useDocument(pathTo('/top/hour', {}), everySeconds);
   return (
     <Section title="Last hour" note={<span class="read">by minute, at this node</span>}>

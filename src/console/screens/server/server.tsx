@@ -26,7 +26,7 @@ export function ServerScreen({ fleetId }: { fleetId: string }) {
   const [every] = useState(() => quickAtFirst(2, 12));
   const top = useDocument(topPath, every);
   const isAdmin = may('admin');
-  const server = useDocument(isAdmin ? serverPath : undefined, 30);
+  const server = useDocument(isAdmin ? serverPath : undefined, 60);
   const refresh = (): void => {
     top.refresh();
     server.refresh();
