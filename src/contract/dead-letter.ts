@@ -180,7 +180,7 @@ export function deadLettersOf<
     list: {
       scope: 'read',
       summary: `List dead letters of ${of}`,
-      description: texts.listing,
+      description: `${texts.listing} A page of large ones ends before \`limit\`, with a \`next\`.`,
       query: Type.Object({ after: Type.Optional(after), limit }),
       answers: { 200: listOf(documents.listed) },
     },

@@ -28,9 +28,13 @@ export class FairShare {
     return this.#usedBy.get(owner) ?? 0;
   }
 
+  hasRoomFor(owner: string, amount = 1): boolean {
+    return isWithinShare(this.max, this.#used, this.usedBy(owner), amount);
+  }
+
   /** Returns false, counting nothing, if nothing is free or the owner has its share. */
   take(owner: string, amount = 1): boolean {
-    if (!isWithinShare(this.max, this.#used, this.usedBy(owner), amount)) return false;
+    if (!this.hasRoomFor(owner, amount)) return false;
     this.hold(owner, amount);
     return true;
   }

@@ -57,6 +57,10 @@ export const actionKeys = {
     { default: 1_000, minimum: 1, maximum: 1_000_000, isReloadable: true },
     'Maximum dead letters of one action, shared by its devices. At the limit no runs start until some are replayed or dropped.',
   ),
+  actionDeadLetterBytesMax: integer(
+    { default: 67_108_864, minimum: 1, maximum: 1_099_511_627_776, isReloadable: true },
+    'Maximum bytes of them, shared and reached like actionDeadLettersMax.',
+  ),
   actionTestsMax: integer(
     { default: 100, minimum: 1, maximum: 10_000 },
     'Maximum concurrent tests and deployments of actions, shared by fleets. Further ones get 503.',

@@ -1,8 +1,8 @@
 import { FairShare, isWithinShare } from '../../core/fair-share.ts';
-import { type DeviceKey, isDeviceKey } from '../../core/identity.ts';
+import { type DeviceKey, deviceKeyLength, isDeviceKey } from '../../core/identity.ts';
 import { isUuid } from '../../core/uuid.ts';
 import type { StoredRecord } from '../../domain/records/record.ts';
-import { packed, type ValueCodec } from '../../storage/tables/codec.ts';
+import { packed, unpack, type ValueCodec } from '../../storage/tables/codec.ts';
 import { Collection, type TableLayout } from '../../storage/tables/collection.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
 
@@ -24,7 +24,11 @@ export interface LetterQuery<Id> {
   limit: number;
 }
 
-/** Letters as stored. Decoded from a copy: what is read is valid only until the next read. */
+/** What msgpack begins no value with: letters of before begin with their map at once. */
+const headMark = 0xc1;
+const headBytes = 1 + deviceKeyLength;
+
+/** Letters as stored: mark 1, device, msgpack. Decoded from a copy: what is read is valid only until the next read. */
 export function letterCodec<Letter extends FailedRecord>(): ValueCodec<Letter> {
   const { encode, decode } = packed<FailedRecord>(
     ({ record, failedAtMs }) =>
@@ -34,20 +38,80 @@ export function letterCodec<Letter extends FailedRecord>(): ValueCodec<Letter> {
       record.payload.length > 0 &&
       Number.isFinite(failedAtMs),
   );
-  return { encode, decode: (bytes) => decode(Buffer.from(bytes)) as Letter };
+  return {
+    encode: (letter) =>
+      Buffer.concat([Buffer.of(headMark), Buffer.from(letter.record.device, 'latin1'), encode(letter)]),
+    decode: (bytes) =>
+      decode(Buffer.from(bytes[0] === headMark ? bytes.subarray(headBytes) : bytes)) as Letter,
+  };
 }
+
+/** What counts of a letter, which is known without decoding it. */
+interface LetterHead {
+  device: DeviceKey;
+  bytes: number;
+}
+
+const headCodec: ValueCodec<LetterHead> = {
+  encode: () => {
+    throw new Error('a letter is stored as a whole');
+  },
+  decode: (stored) => {
+    const isOfBefore = stored[0] !== headMark;
+    const device = isOfBefore
+      ? (unpack(stored) as FailedRecord).record.device
+      : stored.toString('latin1', 1, headBytes);
+    if (!isDeviceKey(device)) throw new Error('not a dead letter');
+    return { device, bytes: stored.length };
+  },
+};
 
 export interface DeadLetterQueueOptions<Letter, Id> {
   journal: Pick<Journal<string>, 'afterCommit' | 'commit' | 'refresh' | 'rows'>;
   /** An owner is an action or a forwarder. */
   table: TableLayout<[owner: Buffer, id: Id], Letter>;
   isNewestFirst: boolean;
-  /** Maximum letters of one owner, shared by its devices; may change. */
-  max(): number;
+  /** Maximum letters of one owner, and bytes of them, each shared by its devices; may change. */
+  limits(): LetterLimits;
 }
 
-/** Letters changed in one transaction. */
-const changedMax = 1_000;
+export interface LetterLimits {
+  letters: number;
+  bytes: number;
+}
+
+/** Time for changing letters in one transaction. */
+const changingMsMax = 5;
+/** Bytes after which a page ends. */
+const pageBytesMax = 256 * 1024;
+
+/** What an owner has, by device. */
+class LetterShares {
+  readonly #letters = new FairShare(Number.POSITIVE_INFINITY);
+  readonly #bytes = new FairShare(Number.POSITIVE_INFINITY);
+
+  hold({ device, bytes }: LetterHead): void {
+    this.#letters.hold(device);
+    this.#bytes.hold(device, bytes);
+  }
+
+  release({ device, bytes }: LetterHead): void {
+    this.#letters.release(device);
+    this.#bytes.release(device, bytes);
+  }
+
+  isFull({ letters, bytes }: LetterLimits): boolean {
+    return this.#letters.used >= letters || this.#bytes.used >= bytes;
+  }
+
+  /** The size of the next one is unknown: the last one may go beyond the bytes. */
+  hasRoomFor(device: DeviceKey, { letters, bytes }: LetterLimits, others: number): boolean {
+    return (
+      isWithinShare(letters, this.#letters.used + others, this.#letters.usedBy(device)) &&
+      isWithinShare(bytes, this.#bytes.used, this.#bytes.usedBy(device))
+    );
+  }
+}
 
 /**
  * The failures that are final: the runs of an action, or the records of a forwarder. Kept to be replayed or dropped.
@@ -55,16 +119,19 @@ const changedMax = 1_000;
 export class DeadLetterQueue<Letter extends FailedRecord, Id> {
   readonly #options: DeadLetterQueueOptions<Letter, Id>;
   readonly #letters: Collection<[owner: Buffer, id: Id], Letter>;
+  readonly #heads: Collection<[owner: Buffer, id: Id], LetterHead>;
   /**
    * Shares by owner, once they were counted on disk; from then on with those of transactions that are not durable
    * yet.
    */
-  readonly #shares = new Map<string, FairShare>();
+  readonly #shares = new Map<string, LetterShares>();
   readonly #counts = new Map<string, number>();
 
   constructor(options: DeadLetterQueueOptions<Letter, Id>) {
     this.#options = options;
+    const { name, key } = options.table;
     this.#letters = new Collection(options.journal, options.table);
+    this.#heads = new Collection(options.journal, { name, key, value: headCodec });
   }
 
   /** The letters that are durable. */
@@ -80,13 +147,12 @@ export class DeadLetterQueue<Letter extends FailedRecord, Id> {
   }
 
   isFull(owner: Buffer): boolean {
-    return this.#sharesOf(owner).used >= this.#options.max();
+    return this.#sharesOf(owner).isFull(this.#options.limits());
   }
 
   /** True if the device may have one more, beside others that may still come. */
   hasRoomFor(owner: Buffer, device: DeviceKey, others = 0): boolean {
-    const shares = this.#sharesOf(owner);
-    return isWithinShare(this.#options.max(), shares.used + others, shares.usedBy(device));
+    return this.#sharesOf(owner).hasRoomFor(device, this.#options.limits(), others);
   }
 
   get(owner: Buffer, id: Id): Letter | undefined {
@@ -94,12 +160,13 @@ export class DeadLetterQueue<Letter extends FailedRecord, Id> {
     return this.#letters.get([owner, id]);
   }
 
+  /** A page ends early where its letters are large. */
   list(owner: Buffer, { after, limit }: LetterQuery<Id>): LetterPage<[id: Id, letter: Letter], Id> {
     const { isNewestFirst: reverse } = this.#options;
     const last: [Buffer, Id] | undefined = after === undefined ? undefined : [owner, after];
     const slice = reverse ? { before: last, reverse } : { after: last };
     this.refresh();
-    const { rows, hasMore } = this.#letters.list([owner], { ...slice, limit });
+    const { rows, hasMore } = this.#letters.list([owner], { ...slice, limit, bytesMax: pageBytesMax });
     const items = rows.map(([[, id], letter]): [Id, Letter] => [id, letter]);
     return { items, next: hasMore ? (items.at(-1)?.[0] ?? null) : null };
   }
@@ -120,19 +187,20 @@ export class DeadLetterQueue<Letter extends FailedRecord, Id> {
   put(owner: Buffer, id: Id, letter: Letter): void {
     this.#options.journal.afterCommit((isStored) => this.#recount(owner, isStored));
     const shares = this.#sharesOf(owner);
-    if (!this.has(owner, id)) shares.hold(letter.record.device);
-    this.#letters.put([owner, id], letter);
+    const before = this.#heads.get([owner, id]);
+    if (before !== undefined) shares.release(before);
+    shares.hold({ device: letter.record.device, bytes: this.#letters.put([owner, id], letter) });
   }
 
   /** Returns false if there is none. Call inside a transaction of the journal. */
   remove(owner: Buffer, id: Id): boolean {
-    const letter = this.#letters.get([owner, id]);
-    if (letter === undefined) return false;
+    const head = this.#heads.get([owner, id]);
+    if (head === undefined) return false;
     // Counted before the row goes, if it was not yet.
     this.#sharesOf(owner);
     this.#options.journal.afterCommit((isStored) => {
       // Only now: what a replayed letter becomes is counted elsewhere once this is durable, and none may fit in between.
-      if (isStored) this.#shares.get(owner.toString('hex'))?.release(letter.record.device);
+      if (isStored) this.#shares.get(owner.toString('hex'))?.release(head);
       this.#recount(owner, isStored);
     });
     return this.#letters.delete([owner, id]);
@@ -154,9 +222,14 @@ export class DeadLetterQueue<Letter extends FailedRecord, Id> {
   protected async changeEach(owner: Buffer, id: Id | undefined, apply: (id: Id) => boolean): Promise<number> {
     const ids = this.ids(owner, id);
     let changed = 0;
-    for (let at = 0; at < ids.length; at += changedMax) {
+    for (let at = 0; at < ids.length; ) {
       await this.#options.journal.commit(() => {
-        changed += ids.slice(at, at + changedMax).filter(apply).length;
+        const endMs = performance.now() + changingMsMax;
+        for (const one of ids.slice(at)) {
+          if (apply(one)) changed += 1;
+          at += 1;
+          if (performance.now() > endMs) break;
+        }
       });
     }
     return changed;
@@ -174,13 +247,13 @@ export class DeadLetterQueue<Letter extends FailedRecord, Id> {
     if (!isStored) this.#shares.delete(key);
   }
 
-  /** Counts by reading all letters. */
-  #sharesOf(owner: Buffer): FairShare {
+  /** Counts by going through all letters, decoding none. */
+  #sharesOf(owner: Buffer): LetterShares {
     const key = owner.toString('hex');
     const known = this.#shares.get(key);
     if (known !== undefined) return known;
-    const shares = new FairShare(Number.POSITIVE_INFINITY);
-    for (const [, { record }] of this.#letters.entries([owner])) shares.hold(record.device);
+    const shares = new LetterShares();
+    for (const [, head] of this.#heads.entries([owner])) shares.hold(head);
     this.#shares.set(key, shares);
     return shares;
   }

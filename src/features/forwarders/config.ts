@@ -26,6 +26,10 @@ export const forwarderKeys = {
     { default: 1_000, minimum: 1, maximum: 1_000_000 },
     'Dead letters per forwarder, shared by devices: one alone may use half, and its further refused records are dropped while others are accepted. When all are used, the forwarder stops until some are replayed or dropped.',
   ),
+  forwardDeadLetterBytesMax: integer(
+    { default: 67_108_864, minimum: 1, maximum: 1_099_511_627_776 },
+    'Bytes of them per forwarder, shared and reached like forwardDeadLettersMax.',
+  ),
 };
 
 export type ForwarderConfig = ConfigOf<typeof forwarderKeys>;

@@ -3,7 +3,12 @@ import type { StoredRecord } from '../../domain/records/record.ts';
 import { Collection, type TableLayout } from '../../storage/tables/collection.ts';
 import type { Journal } from '../../storage/tables/journal.ts';
 import { KeyCodec, uuidField } from '../../storage/tables/key-codec.ts';
-import { DeadLetterQueue, type FailedRecord, letterCodec } from '../dead-letters/dead-letter-queue.ts';
+import {
+  DeadLetterQueue,
+  type FailedRecord,
+  type LetterLimits,
+  letterCodec,
+} from '../dead-letters/dead-letter-queue.ts';
 
 /** A record that the destination refused, as stored. */
 export interface StoredForwarderDeadLetter extends FailedRecord {
@@ -42,8 +47,8 @@ export class ForwarderDeadLetters extends DeadLetterQueue<StoredForwarderDeadLet
   readonly #journal: Journal;
   readonly #replays: Collection<LetterKey, [replay: Buffer]>;
 
-  constructor(journal: Journal, max: number) {
-    super({ journal, table: forwarderLetterTable, isNewestFirst: false, max: () => max });
+  constructor(journal: Journal, limits: LetterLimits) {
+    super({ journal, table: forwarderLetterTable, isNewestFirst: false, limits: () => limits });
     this.#journal = journal;
     this.#replays = new Collection(journal, forwarderReplayTable);
   }

@@ -36,7 +36,11 @@ export async function startForwarders({
   consumers,
   ...input
 }: OpenForwardersOptions): Promise<RunningForwarders> {
-  const letters = new ForwarderDeadLetters(journal, input.config.forwardDeadLettersMax);
+  const { forwardDeadLettersMax, forwardDeadLetterBytesMax } = input.config;
+  const letters = new ForwarderDeadLetters(journal, {
+    letters: forwardDeadLettersMax,
+    bytes: forwardDeadLetterBytesMax,
+  });
   const subscriptions = new Subscriptions(consumers);
   const budget = new ByteBudget(input.config.forwardBytesMax);
   const options = { ...input, forwarders, letters, subscriptions, budget };

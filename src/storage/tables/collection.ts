@@ -66,8 +66,11 @@ export class Collection<K extends KeyTuple, V> {
     return this.#rows.has(this.#encode(key));
   }
 
-  put(key: K, value: V): void {
-    this.#rows.put(this.#encode(key), this.#layout.value.encode(value));
+  /** Returns the bytes of the value. */
+  put(key: K, value: V): number {
+    const bytes = this.#layout.value.encode(value);
+    this.#rows.put(this.#encode(key), bytes);
+    return bytes.length;
   }
 
   /** Returns whether it was there. */
@@ -87,13 +90,20 @@ export class Collection<K extends KeyTuple, V> {
     for (const key of this.#rows.keys(this.#range(prefix, slice))) yield this.#layout.key.decode(key);
   }
 
-  /** Up to `limit` rows, and whether there are more. */
+  /** Up to `limit` rows, fewer where the next would be beyond `bytesMax`, and whether there are more. */
   list(
     prefix: KeyPrefix<K>,
-    { limit, ...slice }: Slice<K> & { limit: number },
+    { limit, bytesMax = Number.POSITIVE_INFINITY, ...slice }: Slice<K> & { limit: number; bytesMax?: number },
   ): { rows: [K, V][]; hasMore: boolean } {
-    const rows = [...this.entries(prefix, { ...slice, limit: limit + 1 })];
-    return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
+    const rows: [K, V][] = [];
+    let bytes = 0;
+    for (const row of this.#rows.entries(this.#range(prefix, { ...slice, limit: limit + 1 }))) {
+      bytes += row.value.length;
+      const isBeyond = bytes > bytesMax && rows.length > 0;
+      if (isBeyond || rows.length === limit) return { rows, hasMore: true };
+      rows.push(decodeRow(this.#layout, row));
+    }
+    return { rows, hasMore: false };
   }
 
   count(prefix: KeyPrefix<K>): number {

@@ -89,7 +89,10 @@ class Subject {
         onFilterDisabled: (reason) => this.disabled.push(reason),
         journal,
         logEnds: [this.log.length],
-        deadLetters: new ActionDeadLetters(journal, () => config.settings.current.actionDeadLettersMax),
+        deadLetters: new ActionDeadLetters(journal, () => ({
+          letters: config.settings.current.actionDeadLettersMax,
+          bytes: config.settings.current.actionDeadLetterBytesMax,
+        })),
         inFlight: () => 0,
         devicesBehindMax,
       },

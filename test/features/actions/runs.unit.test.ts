@@ -8,10 +8,12 @@ import { deviceKeyOf } from '../../../src/core/identity.ts';
 import { createLog } from '../../../src/core/telemetry/log.ts';
 import { generateUuid } from '../../../src/core/uuid.ts';
 import type { Fleets } from '../../../src/declarations/fleet.ts';
+import type { EnqueueOutcome } from '../../../src/domain/mail/mail.ts';
 import type { StoredRecord } from '../../../src/domain/records/record.ts';
 import type { Shard } from '../../../src/domain/shard.ts';
 import { ActionDeadLetters } from '../../../src/features/actions/outbox/dead-letters.ts';
-import { InFlightLimit, Outbox } from '../../../src/features/actions/outbox/outbox.ts';
+import { InFlightLimit } from '../../../src/features/actions/outbox/in-flight-limit.ts';
+import { Outbox } from '../../../src/features/actions/outbox/outbox.ts';
 import {
   areCurrent,
   type Reads,
@@ -82,7 +84,7 @@ it('mails of actions take a part of the queue of a shard, in their order, and a 
   const leaves: (() => void)[] = [];
   const entered: number[] = [];
   const pass = (number: number, bytes: number): Promise<void> =>
-    gate.pass(bytes, () => {
+    gate.pass('FLEET001', bytes, () => {
       entered.push(number);
       return new Promise((leave) => leaves.push(leave));
     });
@@ -105,24 +107,69 @@ it('mails of actions take a part of the queue of a shard, in their order, and a 
   await Promise.all(passes);
 });
 
-it('an outbox that waits to try a mail again stops at once', async () => {
-  let attempts = 0;
-  const mail = {
-    enqueue: async () => {
-      attempts += 1;
-      throw unavailable('It is away.');
-    },
-  };
-  const shard = { mail } as unknown as Shard;
+const outboxOf = (enqueue: () => Promise<EnqueueOutcome>): Outbox => {
+  const shard = { mail: { enqueue } } as unknown as Shard;
   const config = configWith();
   const log = createLog('silent');
-  const deadLetters = new ActionDeadLetters(journal, () => 10);
-  const outbox = new Outbox({
+  const deadLetters = new ActionDeadLetters(journal, () => ({ letters: 10, bytes: 1024 ** 2 }));
+  return new Outbox({
     config,
     runJournal: new RunJournal({ config, journal, deadLetters, isDeclared: () => true, log }),
     fleets: { get: () => undefined } as unknown as Fleets,
     shards: { of: () => shard, all: [] },
     log,
+  });
+};
+
+it('mails of a fleet with many wait for those of others in turns', async () => {
+  const gate = new InFlightLimit(configWith({ shardQueueMax: 4, shardQueueBytesMax: 400 }));
+  const entered: string[] = [];
+  const pass = (fleetId: string, number: number): Promise<void> =>
+    gate.pass(fleetId, 10, async () => {
+      entered.push(`${fleetId} ${number}`);
+    });
+  await Promise.all([pass('MANY', 0), pass('MANY', 1), pass('MANY', 2), pass('FEW', 0), pass('MANY', 3)]);
+  expect(entered).toEqual(['MANY 0', 'MANY 1', 'FEW 0', 'MANY 2', 'MANY 3']);
+});
+
+it('a fleet has its share of the outbox, and leaves others room; what waits for it goes on', async () => {
+  let answer = (): void => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const outbox = outboxOf(async () => {
+    await answered;
+    return { result: 'device_not_found' };
+  });
+  const send = (fleetId: string): Promise<void> => {
+    const device = deviceKeyOf(fleetId, 'PUMP000001');
+    const record = { id: generateUuid(), device } as unknown as StoredRecord;
+    const payload = Buffer.alloc(16_384, 'x');
+    const mails = Array.from({ length: 1_000 }, (_, ordinal) => ({ device, name: 'a', payload, ordinal }));
+    return outbox.deliver({ key: generateUuid(), entry: { action: generateUuid(), run: 1, record, mails } });
+  };
+  const deliveries = [send('FLEET001')];
+  expect(outbox.isFull('FLEET001')).toBe(false);
+  deliveries.push(send('FLEET001'), send('FLEET001'));
+  expect(['FLEET001', 'FLEET002'].map((fleet) => outbox.isFull(fleet))).toEqual([true, false]);
+  await outbox.room('FLEET002');
+  let hasRoom = false;
+  const room = outbox.room('FLEET001').then(() => {
+    hasRoom = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(hasRoom).toBe(false);
+  answer();
+  await room;
+  await Promise.all(deliveries);
+  expect(outbox.isFull('FLEET001')).toBe(false);
+});
+
+it('an outbox that waits to try a mail again stops at once', async () => {
+  let attempts = 0;
+  const outbox = outboxOf(async () => {
+    attempts += 1;
+    throw unavailable('It is away.');
   });
   const device = deviceKeyOf('FLEET001', 'PUMP000001');
   const record = { id: generateUuid(), device } as unknown as StoredRecord;

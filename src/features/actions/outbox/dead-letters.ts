@@ -1,11 +1,17 @@
 import { deviceIdOf } from '../../../core/identity.ts';
 import type { TableLayout } from '../../../storage/tables/collection.ts';
 import { KeyCodec, positionField, uuidField } from '../../../storage/tables/key-codec.ts';
-import { DeadLetterQueue, type FailedRecord, letterCodec } from '../../dead-letters/dead-letter-queue.ts';
+import {
+  DeadLetterQueue,
+  type FailedRecord,
+  type LetterLimits,
+  letterCodec,
+} from '../../dead-letters/dead-letter-queue.ts';
 import type { ActionDeadLetter, MailRefusal } from '../action-work.ts';
 import type { RunError } from '../sandbox/run.ts';
 import type { ActionJournal } from '../tables.ts';
 import type { OutboxEntry, OutgoingMail } from './outbox-entry.ts';
+import { readMails, type StoredMails, storedMails } from './stored-mails.ts';
 
 /** A mail that its mailbox refused. */
 export interface RefusedMail extends OutgoingMail {
@@ -20,17 +26,25 @@ export interface StoredActionDeadLetter extends FailedRecord {
   mails: readonly RefusedMail[];
 }
 
+const stored = letterCodec<Omit<StoredActionDeadLetter, 'mails'> & StoredMails<RefusedMail>>();
+
 /** deadLetters: action, number of the run. */
 export const actionDeadLetterTable: TableLayout<[action: Buffer, number: number], StoredActionDeadLetter> = {
   name: 'deadLetters',
   key: new KeyCodec(uuidField, positionField),
-  value: letterCodec(),
+  value: {
+    encode: ({ mails, ...letter }) => stored.encode({ ...letter, ...storedMails(mails) }),
+    decode: (bytes) => {
+      const { record, failedAtMs, attempts, error, ...mails } = stored.decode(bytes);
+      return { record, failedAtMs, attempts, error, mails: readMails(mails) };
+    },
+  },
 };
 
 /** The dead letters of all actions, each under the number of its run. */
 export class ActionDeadLetters extends DeadLetterQueue<StoredActionDeadLetter, number> {
-  constructor(journal: ActionJournal, max: () => number) {
-    super({ journal, table: actionDeadLetterTable, isNewestFirst: true, max });
+  constructor(journal: ActionJournal, limits: () => LetterLimits) {
+    super({ journal, table: actionDeadLetterTable, isNewestFirst: true, limits });
   }
 
   /** Adds the refused mails of a run. Call inside `change`. */

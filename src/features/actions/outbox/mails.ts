@@ -11,11 +11,10 @@ import type { OutgoingMail } from './outbox-entry.ts';
 
 /** Ids read from one shard per call. */
 const pageSize = 1_000;
-/**
- * Limit for all mails of one run, which are in memory and in one transaction of the outbox: a quarter of what that
- * takes.
- */
+/** Limit for all mails of one run, as mailboxes store them: a quarter of what the outbox takes. */
 const mailBytesMax = 16 * 1024 * 1024;
+/** Limit for what is stored of them until then, where a payload that goes to many devices is there once. */
+const payloadBytesMax = 1024 * 1024;
 /** A run may send a thousand mails, each of which is checked. */
 const budget = new EventLoopBudget();
 
@@ -60,6 +59,7 @@ async function resolveSends(
 ): Promise<OutgoingMail[]> {
   const mails: OutgoingMail[] = [];
   const { actionMailsMax: mailsMax } = addressing.config.settings.current;
+  let payloadBytes = 0;
   let bytesInAll = 0;
   for (const { to, payload, ...mail } of sends) {
     await budget.take(fleetId);
@@ -69,9 +69,11 @@ async function resolveSends(
       'tag' in to
         ? await devicesWithTag(fleetId, to.tag, addressing)
         : to.devices.map((id) => deviceKeyOf(fleetId, id));
+    payloadBytes += bytes.length;
     bytesInAll += devices.length * bytes.length;
     if (mails.length + devices.length > mailsMax) throw tooMany(mailsMax);
-    if (bytesInAll > mailBytesMax) throw tooLarge();
+    if (payloadBytes > payloadBytesMax) throw tooLarge(payloadBytesMax, 'different payloads');
+    if (bytesInAll > mailBytesMax) throw tooLarge(mailBytesMax, 'its mails');
     for (const device of devices) mails.push({ ...mail, device, payload: bytes, ordinal: mails.length });
   }
   return mails;
@@ -84,10 +86,10 @@ function tooMany(mailsMax: number): RunFailure {
   });
 }
 
-function tooLarge(): RunFailure {
+function tooLarge(bytesMax: number, what: string): RunFailure {
   return new RunFailure({
     code: 'too_many_mails',
-    msg: `The run sends more than ${mailBytesMax} bytes in its mails.`,
+    msg: `The run sends more than ${bytesMax} bytes in ${what}.`,
   });
 }
 

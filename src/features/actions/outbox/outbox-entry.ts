@@ -1,7 +1,8 @@
 import type { DeviceKey } from '../../../core/identity.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
-import { unpack } from '../../../storage/tables/codec.ts';
+import { pack, unpack } from '../../../storage/tables/codec.ts';
 import type { MailSettings } from '../sandbox/run.ts';
+import { readMails, type StoredMails, storedMails } from './stored-mails.ts';
 
 /** A mail sent by a run. */
 export interface OutgoingMail extends MailSettings {
@@ -25,8 +26,12 @@ export interface OutboxEntry {
 /** Mails of one run, its first ones, whose ids are kept with it. */
 export const runMailsKept = 100;
 
+/** Memory of a mail besides its payload, about. */
+const mailOverheadBytes = 256;
+
+/** What is to be sent: payloads count for each mail. */
 export function mailBytesOf({ mails }: OutboxEntry): number {
-  return mails.reduce((sum, { payload }) => sum + payload.length, 0);
+  return mails.reduce((sum, { payload }) => sum + payload.length + mailOverheadBytes, 0);
 }
 
 /** Record id 16, action id 16, ordinal 4: the `dedupeKey` of the mail. */
@@ -38,16 +43,16 @@ export function dedupeKeyOf({ record, action }: OutboxEntry, ordinal: number): U
   return key;
 }
 
-/** @throws Error if it is not what `put` stored. */
+export function encodeOutboxEntry({ mails, ...entry }: OutboxEntry): Buffer {
+  return pack({ ...entry, ...storedMails(mails) });
+}
+
+/** @throws Error if it is not what `encodeOutboxEntry` made. */
 export function decodeOutboxEntry(value: Buffer): OutboxEntry {
-  const { action, run, record, mails } = unpack(value) as OutboxEntry;
-  if (!Array.isArray(mails) || !Number.isInteger(run)) throw new Error('not an outbox entry');
-  return {
-    action: Buffer.from(action),
-    run,
-    record: decodeRecord(record),
-    mails: mails.map((mail) => ({ ...mail, payload: Buffer.from(mail.payload) })),
-  };
+  const { action, run, record, ...stored } = unpack(value) as Omit<OutboxEntry, 'mails'> &
+    StoredMails<OutgoingMail>;
+  if (!Number.isInteger(run)) throw new Error('not an outbox entry');
+  return { action: Buffer.from(action), run, record: decodeRecord(record), mails: readMails(stored) };
 }
 
 /** Copies a record out of the pages of the store, which are valid only until the next read. */

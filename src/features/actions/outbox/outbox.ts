@@ -1,5 +1,6 @@
-import { sleep } from '../../../core/async.ts';
-import { isUnavailable } from '../../../core/errors.ts';
+import { Condition, sleep } from '../../../core/async.ts';
+import { isUnavailable, unavailable } from '../../../core/errors.ts';
+import { FairShare } from '../../../core/fair-share.ts';
 import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import { formatUuid } from '../../../core/uuid.ts';
@@ -10,6 +11,7 @@ import type { RunMail } from '../action-work.ts';
 import type { ActionConfig } from '../config.ts';
 import type { RunJournal, Sending } from '../runs/run-journal.ts';
 import type { RefusedMail } from './dead-letters.ts';
+import { InFlightLimit } from './in-flight-limit.ts';
 import {
   dedupeKeyOf,
   mailBytesOf,
@@ -17,57 +19,6 @@ import {
   type OutgoingMail,
   runMailsKept,
 } from './outbox-entry.ts';
-
-/** Divisor for the part of a shard's queue that mail of actions may use, so that devices always find room in it. */
-const share = 4;
-
-/** Bounds the mails in flight to the shards; further ones wait here in order. */
-export class InFlightLimit {
-  readonly #config: ActionConfig;
-  readonly #waiting: { bytes: number; enter(): void }[] = [];
-  #mails = 0;
-  #bytes = 0;
-
-  constructor(config: ActionConfig) {
-    this.#config = config;
-  }
-
-  async pass<T>(bytes: number, act: () => Promise<T>): Promise<T> {
-    if (this.#waiting.length > 0 || !this.#hasRoom(bytes)) {
-      await new Promise<void>((enter) => this.#waiting.push({ bytes, enter }));
-    } else this.#take(bytes);
-    try {
-      return await act();
-    } finally {
-      this.#mails -= 1;
-      this.#bytes -= bytes;
-      this.#admit();
-    }
-  }
-
-  /** A single mail always fits, or it would wait for ever. */
-  #hasRoom(bytes: number): boolean {
-    const { shardQueueMax, shardQueueBytesMax } = this.#config.settings.current;
-    if (this.#mails === 0) return true;
-    return this.#mails < shardQueueMax / share && this.#bytes + bytes <= shardQueueBytesMax / share;
-  }
-
-  #take(bytes: number): void {
-    this.#mails += 1;
-    this.#bytes += bytes;
-  }
-
-  #admit(): void {
-    let admitted = 0;
-    for (const { bytes, enter } of this.#waiting) {
-      if (!this.#hasRoom(bytes)) break;
-      this.#take(bytes);
-      enter();
-      admitted += 1;
-    }
-    this.#waiting.splice(0, admitted);
-  }
-}
 
 export interface OutboxOptions {
   config: ActionConfig;
@@ -79,9 +30,11 @@ export interface OutboxOptions {
 
 const retryMsMin = 100;
 const retryMsMax = 5_000;
-/** Bounds the entries in flight and the bytes of their mails; while either is reached, no runs start. */
+/** Bounds the entries in flight and the bytes of their mails; while a fleet has its share of either, no run of it starts. */
 const entriesMax = 1_000;
 const entryBytesMax = 64 * 1024 * 1024;
+/** Longest wait of a replay for its fleet's share. */
+const roomMsMax = 10_000;
 /**
  * Attempts at a mail that fails though its shard is available, for a damaged mailbox say, before it is given up so that
  * the others need not wait.
@@ -99,7 +52,9 @@ export class Outbox {
   readonly #entries = new Map<string, OutboxEntry>();
   /** Number of entries, by action. */
   readonly #counts = new Map<string, number>();
-  #bytes = 0;
+  readonly #shares = { entries: new FairShare(entriesMax), bytes: new FairShare(entryBytesMax) };
+  /** Woken when an entry is settled. */
+  readonly #settled = new Condition();
   readonly #underway = new Map<Promise<void>, Buffer>();
   #delivered = false;
   readonly #stopping = new AbortController();
@@ -109,8 +64,22 @@ export class Outbox {
     this.#inFlight = new InFlightLimit(options.config);
   }
 
-  get isFull(): boolean {
-    return this.#entries.size >= entriesMax || this.#bytes >= entryBytesMax;
+  /** True if the fleet may have no further entry in flight. */
+  isFull(fleetId: string): boolean {
+    const { entries, bytes } = this.#shares;
+    return !entries.hasRoomFor(fleetId) || !bytes.hasRoomFor(fleetId);
+  }
+
+  /** Settles once the fleet may have another entry in flight. @throws ApiError unavailable if that takes long. */
+  async room(fleetId: string): Promise<void> {
+    const untilMs = performance.now() + roomMsMax;
+    while (this.isFull(fleetId)) {
+      const msMax = untilMs - performance.now();
+      if (this.#isStopping || msMax <= 0) {
+        throw unavailable('Mails of actions of this fleet still wait for their mailboxes. Retry later.', 5);
+      }
+      await this.#settled.wait(this.#stopping.signal, { msMax });
+    }
   }
 
   /** Number of entries of the action in flight. */
@@ -186,8 +155,20 @@ export class Outbox {
     const name = key.toString('hex');
     if (this.#entries.has(name)) return;
     this.#entries.set(name, entry);
-    this.#bytes += mailBytesOf(entry);
+    const fleetId = fleetIdOf(entry.record.device);
+    this.#shares.entries.hold(fleetId);
+    this.#shares.bytes.hold(fleetId, mailBytesOf(entry));
     this.#count(entry, 1);
+  }
+
+  #forget({ key, entry }: Sending): void {
+    const fleetId = fleetIdOf(entry.record.device);
+    this.#entries.delete(key.toString('hex'));
+    this.#shares.entries.release(fleetId);
+    this.#shares.bytes.release(fleetId, mailBytesOf(entry));
+    this.#delivered = true;
+    this.#count(entry, -1);
+    this.#settled.wakeAll();
   }
 
   #count({ action }: OutboxEntry, change: number): void {
@@ -199,7 +180,7 @@ export class Outbox {
 
   async #deliver(sending: Sending): Promise<void> {
     const { log, runJournal } = this.#options;
-    const { key, entry } = sending;
+    const { entry } = sending;
     const refused: RefusedMail[] = [];
     const answered = new Map<number, RunMail>();
     await inOrder(
@@ -218,10 +199,7 @@ export class Outbox {
     for await (const _ of this.#attempts()) {
       try {
         await runJournal.settle(sending, answered, refused);
-        this.#entries.delete(key.toString('hex'));
-        this.#bytes -= mailBytesOf(entry);
-        this.#delivered = true;
-        this.#count(entry, -1);
+        this.#forget(sending);
         return;
       } catch (error) {
         logFailure(
@@ -241,7 +219,7 @@ export class Outbox {
     for await (const _ of this.#attempts()) {
       const fleet = fleets.get(fleetIdOf(device));
       try {
-        return await this.#inFlight.pass(payload.length, async () => {
+        return await this.#inFlight.pass(fleetIdOf(device), payload.length, async () => {
           if (this.#isStopping) return undefined;
           return shards.of(device).mail.enqueue({
             device,

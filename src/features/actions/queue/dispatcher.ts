@@ -1,4 +1,4 @@
-import { sleep } from '../../../core/async.ts';
+import { EventLoopBudget, sleep } from '../../../core/async.ts';
 import { ApiError } from '../../../core/errors.ts';
 import type { DeviceKey } from '../../../core/identity.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
@@ -66,6 +66,7 @@ export class Dispatcher {
   readonly #outbox: Outbox;
   readonly #scanner: LogScanner;
   readonly #payloads = new ParsedPayloads();
+  readonly #replays = new EventLoopBudget();
   readonly #queues = new Map<string, ActionQueue>();
   readonly #starts = new Map<string, Promise<void>>();
   /** Turns of runs, and of what operators try, at the threads. */
@@ -81,7 +82,10 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     this.#options = options;
     const { journal, config } = options;
-    this.deadLetters = new ActionDeadLetters(journal, () => config.settings.current.actionDeadLettersMax);
+    this.deadLetters = new ActionDeadLetters(journal, () => {
+      const { actionDeadLettersMax: letters, actionDeadLetterBytesMax: bytes } = config.settings.current;
+      return { letters, bytes };
+    });
     const { deadLetters } = this;
     this.runJournal = new RunJournal({
       ...options,
@@ -94,7 +98,7 @@ export class Dispatcher {
       ...options,
       queues: () => this.#queues.values(),
       payloads: this.#payloads,
-      mayTake: () => !this.#isStopping && !options.hold.isHeld && !this.#outbox.isFull,
+      mayTake: ({ fleetId }) => !this.#isStopping && !options.hold.isHeld && !this.#outbox.isFull(fleetId),
     });
     this.#executor = new ActionExecutor({ ...options, deadLetters, runJournal, outbox: this.#outbox });
     this.schedule = new ThreadSchedule(config.actionThreads, () => this.#pump());
@@ -178,7 +182,7 @@ export class Dispatcher {
 
   /**
    * Replays one dead letter, or all, each with all its attempts; returns how many.
-   * @throws ApiError limit_reached, server_held.
+   * @throws ApiError limit_reached, server_held, unavailable.
    */
   async replay(action: Action, number?: number): Promise<number> {
     const id = actionKey(action.id);
@@ -187,6 +191,8 @@ export class Dispatcher {
     await this.started(action);
     let replayed = 0;
     for (const one of this.deadLetters.ids(id, number)) {
+      await this.#replays.take(action.fleetId);
+      await this.#outbox.room(action.fleetId);
       const letter = this.deadLetters.get(id, one);
       if (letter === undefined) continue;
       if (letter.mails.length > 0) {
@@ -299,8 +305,9 @@ export class Dispatcher {
   #pump(): void {
     while (!this.#isStopping) {
       const { hold, journal } = this.#options;
-      const mayRun = !hold.isHeld && !this.#outbox.isFull && journal.mayGrow();
-      const queue = this.schedule.next(mayRun ? [...this.#queues.values()] : []);
+      const mayRun = !hold.isHeld && journal.mayGrow();
+      const queues = mayRun ? [...this.#queues.values()] : [];
+      const queue = this.schedule.next(queues.filter(({ fleetId }) => !this.#outbox.isFull(fleetId)));
       const run = queue?.next();
       if (queue === undefined || run === undefined) return;
       void this.#run(queue, run);

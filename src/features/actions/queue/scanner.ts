@@ -14,8 +14,8 @@ export interface ScannerOptions {
   queues(): Iterable<ActionQueue>;
   /** What the queues have parsed. */
   payloads: ParsedPayloads;
-  /** True if more records may be taken now. */
-  mayTake(): boolean;
+  /** True if the queue may take more records now. */
+  mayTake(queue: ActionQueue): boolean;
 }
 
 /** Pages that a queue reads of one log per poll. */
@@ -58,7 +58,7 @@ export class LogScanner {
   /** Offers the next page to a queue. Returns whether it has taken anything of it. */
   async #readOn(queue: ActionQueue, shard: number, end: number, senders: Senders): Promise<boolean> {
     const from = scannedBy(queue, shard);
-    if (from >= end || !this.#options.mayTake() || !queue.wants(shard)) return false;
+    if (from >= end || !this.#options.mayTake(queue) || !queue.wants(shard)) return false;
     const page = await this.#options.follower.page(queue.action.fleetId, shard, from);
     // An empty rest of the log stays empty: no records will come before the end.
     const next = page.next === from ? end : page.next;
@@ -68,7 +68,7 @@ export class LogScanner {
 
   /** Reads a page again for devices that a queue has left behind, from the lowest of their cursors. */
   async #readAgain(queue: ActionQueue, shard: number, senders: Senders): Promise<boolean> {
-    const from = this.#options.mayTake() ? queue.wantsAgain(shard) : undefined;
+    const from = this.#options.mayTake(queue) ? queue.wantsAgain(shard) : undefined;
     if (from === undefined) return false;
     const page = await this.#options.follower.page(queue.action.fleetId, shard, from);
     if (page.records[0]?.position !== from && !page.damaged) this.#reportMissing(queue, shard, from);

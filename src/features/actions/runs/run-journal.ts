@@ -1,13 +1,13 @@
 import { deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
 import type { Log } from '../../../core/telemetry/log.ts';
 import { formatUuid, generateUuid } from '../../../core/uuid.ts';
-import { pack } from '../../../storage/tables/codec.ts';
 import type { ActionLogLine, Run, RunMail } from '../action-work.ts';
 import type { ActionConfig } from '../config.ts';
 import { sentKind } from '../declaration/trigger.ts';
 import type { ActionDeadLetters, RefusedMail, StoredActionDeadLetter } from '../outbox/dead-letters.ts';
 import {
   decodeOutboxEntry,
+  encodeOutboxEntry,
   type OutboxEntry,
   type OutgoingMail,
   runMailsKept,
@@ -208,7 +208,7 @@ export class RunJournal {
 
   #putMails(entry: OutboxEntry): Sending {
     const key = generateUuid();
-    this.#options.journal.tables.outbox.put(key, pack(entry));
+    this.#options.journal.tables.outbox.put(key, encodeOutboxEntry(entry));
     return { key, entry };
   }
 
