@@ -1,4 +1,3 @@
-import { EventLoopBudget } from '../../../core/async.ts';
 import type { ActionConfig } from '../config.ts';
 
 /** Divisor for the part of a shard's queue that mail of actions may use, so that devices always find room in it. */
@@ -13,7 +12,6 @@ interface Waiting {
 export class InFlightLimit {
   readonly #config: ActionConfig;
   readonly #waiting = new Map<string, Set<Waiting>>();
-  readonly #turns = new EventLoopBudget();
   #mails = 0;
   #bytes = 0;
 
@@ -29,8 +27,6 @@ export class InFlightLimit {
       });
     } else this.#take(bytes);
     try {
-      // A shard answers many at once, each of which lets the next one in.
-      await this.#turns.take(fleetId);
       return await act();
     } finally {
       this.#mails -= 1;

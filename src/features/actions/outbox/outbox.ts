@@ -1,4 +1,4 @@
-import { Condition, sleep } from '../../../core/async.ts';
+import { Condition, EventLoopBudget, sleep } from '../../../core/async.ts';
 import { isUnavailable, unavailable } from '../../../core/errors.ts';
 import { FairShare } from '../../../core/fair-share.ts';
 import { type DeviceKey, deviceIdOf, fleetIdOf } from '../../../core/identity.ts';
@@ -49,6 +49,8 @@ const failuresMax = 5;
 export class Outbox {
   readonly #options: OutboxOptions;
   readonly #inFlight: InFlightLimit;
+  /** A shard answers many mails at once, and each lets the next one in. */
+  readonly #turns = new EventLoopBudget();
   readonly #entries = new Map<string, OutboxEntry>();
   /** Number of entries, by action. */
   readonly #counts = new Map<string, number>();
@@ -220,6 +222,7 @@ export class Outbox {
       const fleet = fleets.get(fleetIdOf(device));
       try {
         return await this.#inFlight.pass(fleetIdOf(device), payload.length, async () => {
+          await this.#turns.take(fleetIdOf(device));
           if (this.#isStopping) return undefined;
           return shards.of(device).mail.enqueue({
             device,
