@@ -15,6 +15,7 @@ import {
 import { Database } from '../../src/storage/postgres/connection/database.ts';
 import { clockMs } from '../../src/storage/postgres/connection/database-time.ts';
 import { migrate } from '../../src/storage/postgres/schema/migrate.ts';
+import { withTypeScript } from '../harness/machine/typescript.ts';
 import { createMigrated, Postgres } from '../harness/postgres/postgres.ts';
 
 const timeoutMilliseconds = 20_000;
@@ -237,7 +238,7 @@ describe('calls between nodes', () => {
 
   it('of what a node had taken that was killed nothing is done twice, and another answers the rest', async () => {
     const caller = newCaller();
-    const child = spawn(process.execPath, ['--import', 'tsx', answeringNode, url], {
+    const child = spawn(process.execPath, [...withTypeScript, answeringNode, url], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const said: string[] = [];

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Config } from '../../src/server/configuration/config.ts';
 import type { TestDevice } from '../harness/devices/device.ts';
 import { createFleet } from '../harness/devices/device.ts';
+import { withTypeScript } from '../harness/machine/typescript.ts';
 import { TestServer } from '../harness/server/server.ts';
 import { cpuSeconds, ownMebibytes } from '../harness/server/vitals.ts';
 import type { AttackerOptions } from './attacker-process.ts';
@@ -10,8 +11,6 @@ import type { Attack } from './attacks.ts';
 import { type Witnessed, witness } from './witness.ts';
 
 const witnesses = 4;
-/** Loads what an attacker needs in half of the time that tsx takes. */
-const plainTypeScript = new URL('../../bench/plain-typescript.mjs', import.meta.url).href;
 
 export interface SiegeResult extends Witnessed {
   name: string;
@@ -71,7 +70,7 @@ export async function siege(
 
 export async function startAttacker(options: AttackerOptions): Promise<ChildProcess> {
   const file = new URL('attacker-process.ts', import.meta.url).pathname;
-  const args = ['--import', plainTypeScript, file, JSON.stringify(options)];
+  const args = [...withTypeScript, file, JSON.stringify(options)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   await Promise.race([
     once(child.stdout, 'data'),

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { createFleet, TestDevice } from '../../harness/devices/device.ts';
 import { RawConnection, requestText } from '../../harness/devices/raw.ts';
+import { withTypeScript } from '../../harness/machine/typescript.ts';
 import { TestServer } from '../../harness/server/server.ts';
 
 const marker = 'PAYLOADMARKER';
@@ -111,8 +112,7 @@ it('what a library puts into an error reaches the log without secrets, and bound
   `;
   const { execute } = await import('../../harness/server/command.ts');
   const { stderr } = await execute(process.execPath, [
-    '--import',
-    'tsx',
+    ...withTypeScript,
     '--input-type=module',
     '-e',
     script,

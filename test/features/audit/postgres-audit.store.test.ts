@@ -7,6 +7,7 @@ import { PostgresAudit } from '../../../src/features/audit/postgres-audit.ts';
 import type { RunningConfig } from '../../../src/server/configuration/config.ts';
 import { Database } from '../../../src/storage/postgres/connection/database.ts';
 import { migrate } from '../../../src/storage/postgres/schema/migrate.ts';
+import { withTypeScript } from '../../harness/machine/typescript.ts';
 import { createMigrated, Postgres } from '../../harness/postgres/postgres.ts';
 import { configWith } from '../../harness/server/config.ts';
 import { eventOf } from './audit-event.ts';
@@ -246,7 +247,7 @@ describe('the audit log of several nodes', () => {
   });
 
   it('of a node that is killed all that was begun is there, and what has ended has its outcome', async () => {
-    const child = spawn(process.execPath, ['--import', 'tsx', auditingNode, url], {
+    const child = spawn(process.execPath, [...withTypeScript, auditingNode, url], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const said: string[] = [];

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { NetworkNamespace } from '../machine/network-namespace.ts';
+import { withTypeScript } from '../machine/typescript.ts';
 
 /** A node's own way to the database, over TCP, which can be cut without anybody being told. */
 export interface DatabasePath extends AsyncDisposable {
@@ -29,7 +30,7 @@ export class RelayPath implements DatabasePath {
 
   static async start(namespace?: NetworkNamespace): Promise<RelayPath> {
     const file = new URL('database-path-process.ts', import.meta.url).pathname;
-    const command = [process.execPath, '--import', 'tsx', file, namespace?.inside ?? '127.0.0.1'];
+    const command = [process.execPath, ...withTypeScript, file, namespace?.inside ?? '127.0.0.1'];
     if (namespace !== undefined) command.unshift('ip', 'netns', 'exec', namespace.name);
     const [program = '', ...args] = command;
     const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });

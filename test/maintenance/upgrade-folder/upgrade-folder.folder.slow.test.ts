@@ -8,6 +8,7 @@ import { verifyFolder } from '../../../src/maintenance/verify.ts';
 import { takeBackup } from '../../../src/storage/lmdb/environment/backup.ts';
 import { formatVersion } from '../../../src/storage/lmdb/environment/manifest.ts';
 import { createFleet, type TestDevice } from '../../harness/devices/device.ts';
+import { withTypeScript } from '../../harness/machine/typescript.ts';
 import { execute, fleetpostProcess } from '../../harness/server/command.ts';
 import { type ServerReport, shards, TestServer, temporaryFolder } from '../../harness/server/server.ts';
 import { fillShards, readShardRecords, type ShardRecords } from '../shard-records.ts';
@@ -43,12 +44,12 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** A start with the made-up step that is not interrupted. */
 function upgrade(data: string) {
-  return execute(process.execPath, ['--import', 'tsx', upgradingStart, data]);
+  return execute(process.execPath, [...withTypeScript, upgradingStart, data]);
 }
 
 /** A start that gets the signal at a random moment of its upgrade. */
 async function interrupted(data: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<string> {
-  const child = spawn(process.execPath, ['--import', 'tsx', upgradingStart, data], {
+  const child = spawn(process.execPath, [...withTypeScript, upgradingStart, data], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const exited = once(child, 'exit');

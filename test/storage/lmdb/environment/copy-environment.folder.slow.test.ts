@@ -8,6 +8,7 @@ import {
   type SnapshotHold,
 } from '../../../../src/storage/lmdb/environment/copy-environment.ts';
 import { temporaryFolder } from '../../../harness/machine/temporary-folder.ts';
+import { withTypeScript } from '../../../harness/machine/typescript.ts';
 import type { Committed, CommittingRequest } from './committing-process.ts';
 
 const copies = 150;
@@ -34,7 +35,7 @@ it('copies beside a process that commits all the time are whole, and cost it no 
   const folder = temporaryFolder();
   const source = join(folder, 'source');
   const child = fork(new URL('committing-process.ts', import.meta.url), [source], {
-    execArgv: ['--import', 'tsx'],
+    execArgv: [...withTypeScript],
   });
   onTestFinished(() => {
     child.kill('SIGKILL');
