@@ -120,12 +120,20 @@ export function createMailboxReply(
 /** Sizes of nearly all mailboxes, for which constant replies are prepared: to copy an object costs 3 µs. */
 const preparedSizes = 64;
 
-/** Creates the reply of every request of a kind. */
+/**
+ * Creates the reply of every request of a kind. Not by `createMailboxReply`: the engine would see that what is made there
+ * lives on, and put each later reply among what is old, where it is not collected for thirty thousand requests; a GET
+ * next cost 15 to 20 % more.
+ */
 function constantReply(status: number, headers: ReplyHeaders = []): Reply {
-  const bySize = Array.from({ length: preparedSizes }, (_, size) =>
-    createMailboxReply(status, okBody, size, headers),
-  );
-  return { ...createReply(status, okBody, headers), bySize };
+  const reply = createReply(status, okBody, headers);
+  const bySize = Array.from({ length: preparedSizes }, (_, size) => ({
+    status,
+    head: withMailboxHeaders(reply.head, size),
+    body: okBody,
+    tellsMailbox: true,
+  }));
+  return { ...reply, bySize };
 }
 
 /** Returns the reply with what waits for the device (D28). */
