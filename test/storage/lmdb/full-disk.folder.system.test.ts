@@ -89,7 +89,8 @@ it('on a full disk writes are 503, reads go on, and room that is made is used wi
       refused.add(devices[index] as TestDevice);
     }
   }
-  expect(await readiness(server.report.admin_url)).toEqual(['disk_full']);
+  // Of a write that met the end of the disk before a look at it did, the store says so too for a while.
+  expect(await readiness(server.report.admin_url)).toContain('disk_full');
   for (const device of devices) {
     expect((await device.heartbeat()).status).toBe(201);
     expect(await device.next()).toMatchObject({ status: 200, text: '{"kept":true}' });
