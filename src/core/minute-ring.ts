@@ -31,10 +31,12 @@ export class MinuteRing {
     return this.#slot(minute);
   }
 
-  /** The cells of each of these minutes, the last one being now. */
-  span(first: number, last: number): Float64Array[] {
+  /** The cells of the minutes that it has from one on, the last of them being now, and when the first of them began. */
+  since(known: number, last: number): { fromMs: number; minutes: Float64Array[] } {
     this.at(last);
-    return Array.from({ length: last - first + 1 }, (_, index) => this.#slot(first + index));
+    const first = Math.max(known, last - this.#minutes + 1);
+    const minutes = Array.from({ length: last - first + 1 }, (_, index) => this.#slot(first + index));
+    return { fromMs: first * minuteMs, minutes };
   }
 
   #slot(minute: number): Float64Array {

@@ -1,5 +1,5 @@
 import { SingleFlight, yieldToEventLoop } from '../../core/async.ts';
-import { MinuteRing, minuteMs, minuteOf } from '../../core/minute-ring.ts';
+import { MinuteRing, minuteOf } from '../../core/minute-ring.ts';
 import { pulseKinds } from '../../domain/pulse-kinds.ts';
 
 /** Requests that are counted by kind, and the devices that there were: the columns of a minute. */
@@ -57,9 +57,8 @@ export class PulseHistory {
   async of(fleetId: string): Promise<{ fromMs: number; minutes: readonly Float64Array[] }> {
     await this.#taking.run();
     const last = minuteOf(Date.now());
-    const first = Math.max(this.#firstMinute, last - minutesKept + 1);
     const { history } = this.#fleets.get(fleetId) ?? { history: new MinuteRing(minutesKept, blank, last) };
-    return { fromMs: first * minuteMs, minutes: history.span(first, last) };
+    return history.since(this.#firstMinute, last);
   }
 
   async #work(): Promise<void> {

@@ -1,10 +1,11 @@
+import { minuteMs } from '../../core/minute-ring.ts';
+import { quantileBucket } from '../../core/telemetry/quantile-bucket.ts';
 import { latencyBounds, type WorkerMetrics } from '../../core/telemetry/worker-metrics.ts';
 
-const minuteMs = 60_000;
 const minutesKept = 60;
 const slowShare = 0.99;
 
-/** What the workers have counted since the start of this node. */
+/** Sums of all workers since the start of this node. */
 export interface CountedRequests {
   routes: ReadonlyMap<string, { route: string; answered: number; failed: number }>;
   /** Requests by the bucket of their latency. */
@@ -87,22 +88,12 @@ export class ServerHour {
 
 function minuteBetween(before: Taken, after: Taken): ServerMinute {
   const counts = after.latencies.map((count, bucket) => count - (before.latencies[bucket] ?? 0));
+  const slow = quantileBucket(counts, slowShare);
   return {
     endedAtMs: after.atMs,
     seconds: Math.max(0, after.atMs - before.atMs) / 1_000,
     requests: after.answered - before.answered,
     failed: after.failed - before.failed,
-    p99Seconds: quantile(counts, slowShare),
+    p99Seconds: slow === undefined ? undefined : (latencyBounds[slow] ?? latencyBounds.at(-1)),
   };
-}
-
-function quantile(counts: readonly number[], share: number): number | undefined {
-  const total = counts.reduce((sum, count) => sum + count, 0);
-  if (total === 0) return undefined;
-  let passed = 0;
-  const bucket = counts.findIndex((count) => {
-    passed += count;
-    return passed >= total * share;
-  });
-  return latencyBounds[bucket] ?? latencyBounds.at(-1);
 }

@@ -3,6 +3,7 @@ import { pathTo } from '../../../contract/routes/path.ts';
 import type { TopDocument } from '../../../contract/server.ts';
 import { sleep } from '../../../core/async.ts';
 import { OperatorError } from '../../../core/errors.ts';
+import { quantileBucket } from '../../../core/telemetry/quantile-bucket.ts';
 import { type ConnectionOptions, connect } from '../../connection.ts';
 import { clientCommand, integerOption } from '../../options.ts';
 import { print, table } from '../../output.ts';
@@ -32,7 +33,10 @@ function ratesOf(before: TopDocument, after: TopDocument): TopRates {
   const counts = after.latency.counts.map((count, bucket) =>
     Math.max(0, count - (before.latency.counts[bucket] ?? 0)),
   );
-  const quantile = (share: number): number | null => quantileOf(counts, after.latency.bounds_seconds, share);
+  const quantile = (share: number): number | null => {
+    const bucket = quantileBucket(counts, share);
+    return bucket === undefined ? null : (after.latency.bounds_seconds[bucket] ?? null);
+  };
   const { time, reasons, held, connections, streams, memory_bytes, disk_free_bytes, talkers } = after;
   return {
     time,
@@ -59,16 +63,6 @@ function ratesOf(before: TopDocument, after: TopDocument): TopRates {
     })),
     talkers,
   };
-}
-
-function quantileOf(counts: readonly number[], bounds: readonly number[], share: number): number | null {
-  const total = counts.reduce((sum, count) => sum + count, 0);
-  let passed = 0;
-  for (const [bucket, count] of counts.entries()) {
-    passed += count;
-    if (total > 0 && passed >= total * share) return bounds[bucket] ?? null;
-  }
-  return null;
 }
 
 /** Maximum lines under the titles of each table. */

@@ -15,7 +15,7 @@ const perMinute = (value: number): string => `${Math.round(value).toLocaleString
 const total = (counts: readonly number[]): string =>
   counts.reduce((sum, count) => sum + count, 0).toLocaleString('en');
 
-/** What the forwarder delivered and failed at in the last hour. */
+/** Charts of records delivered, in failed attempts and refused, in the last hour. */
 export function ForwarderLastHour({ path }: { path: Path<'/fleets/{fleet_id}/forwarders/{name}'> }) {
   const hour = useDocument(below(path, '/hour', {}), everySeconds);
   return (

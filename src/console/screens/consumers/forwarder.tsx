@@ -95,7 +95,7 @@ interface DialogProps {
   onClose: () => void;
 }
 
-/** What was chosen of the menu. */
+/** Opens the dialog that was chosen in the menu. */
 function Dialog({ fleetId, path, forwarder, asked, refresh, onClose }: DialogProps) {
   const { name, dead_letters } = forwarder;
   if (asked === 'change')

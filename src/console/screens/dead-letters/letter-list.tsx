@@ -58,7 +58,7 @@ export interface LetterListProps<Letter, C extends ListColumns<Letter>> {
   resource: Resource<ListDocument<Letter>>;
   /** Scope that it takes to replay and drop. */
   scope: Scope;
-  /** By what its pages go, where that is not when a letter died. */
+  /** Order of its pages, where that is not by when a letter died. */
   pageOrder?: string;
   /** How many there are, where that is counted. */
   total?: LetterTotal | undefined;

@@ -1,7 +1,7 @@
 import { sleep } from '../../../core/async.ts';
 import { isUnavailable } from '../../../core/errors.ts';
 import { deviceIdOf } from '../../../core/identity.ts';
-import { MinuteRing, minuteMs, minuteOf } from '../../../core/minute-ring.ts';
+import { MinuteRing, minuteOf } from '../../../core/minute-ring.ts';
 import { type Log, logFailure } from '../../../core/telemetry/log.ts';
 import type { Hold } from '../../../domain/hold.ts';
 import type { StoredRecord } from '../../../domain/records/record.ts';
@@ -54,13 +54,11 @@ export class ForwarderStats {
 
   /** The last hour, by minute. */
   hour(): ForwarderHour {
-    const last = minuteOf(Date.now());
-    const first = Math.max(this.#firstMinute, last - minutesKept + 1);
-    const minutes = this.#minutes.span(first, last);
+    const { fromMs, minutes } = this.#minutes.since(this.#firstMinute, minuteOf(Date.now()));
     const column = (name: keyof typeof hourColumns): number[] =>
       minutes.map((cells) => cells[hourColumns[name]] ?? 0);
     return {
-      fromMs: first * minuteMs,
+      fromMs,
       delivered: column('delivered'),
       failed: column('failed'),
       refused: column('refused'),

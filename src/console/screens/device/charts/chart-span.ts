@@ -15,7 +15,7 @@ export type ChartSpan =
 
 const dayMs = 86_400_000;
 
-/** What the fields of a span take, as their hint. */
+/** Hint of the fields of a span: examples of times that they take. */
 export const takenTimes = '2026-11-26 14:30, 14:30, 2 h ago or now';
 
 /**
@@ -33,7 +33,7 @@ export function timeTyped(text: string, nowMs: number, isEnd: boolean): number |
   if (found === null || wanted === '') return undefined;
   const minute = (time ?? '00:00').padStart(5, '0');
   const ms = Date.parse(`${day}T${minute}${seconds}`);
-  // What no calendar has, as February 30, is another day to the parser.
+  // The parser takes February 30 for a day of March.
   if (Number.isNaN(ms) || exactText(ms).slice(0, 10) !== day) return undefined;
   return time === undefined && isEnd ? ms + dayMs : ms;
 }
